@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Every check of the project: layout, static analysis, all tests in a release build and under sanitizers, short fuzz runs.
+# For Debian 12 and Ubuntu 24.04, as root or with sudo; may be run again at any time.  The last line sums up.
+#
+#   KGRADE_STRICT=1   what is skipped counts as failed
+#   KGRADE_FUZZ_S=N   seconds for each fuzz target (5)
+set -eu -o pipefail
+# shellcheck source=deploy/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# Debian's Python modules are seen by Debian's Python only, whatever else is installed.
+export PATH="/usr/bin:/bin:$PATH"
+
+logs=$root/build/check
+passed=0 failed=0 skipped=0
+failures=()
+
+# check NAME LIMIT_S COMMAND...: counts one check; 77 means skipped, as for ctest.
+check() {
+    local name=$1 limit=$2 log=$logs/${1//[^a-zA-Z0-9]/_}.log status=0 start=$SECONDS
+    shift 2
+    run_limited "$limit" "$@" >"$log" 2>&1 || status=$?
+    case $status in
+    0)
+        passed=$((passed + 1))
+        say "ok       $name ($((SECONDS - start)) s)"
+        ;;
+    77)
+        skipped=$((skipped + 1))
+        say "skipped  $name: $(tail -n 1 "$log")"
+        ;;
+    *)
+        failed=$((failed + 1))
+        failures+=("$name")
+        say "FAILED   $name ($((SECONDS - start)) s)"
+        [ $status != 124 ] || say "         it took longer than $limit s"
+        tail -n 80 "$log" | sed 's/^/    /'
+        ;;
+    esac
+    return 0
+}
+
+# Functions cannot be given to timeout(1); programs can.
+run_limited() {
+    local limit=$1
+    shift
+    if [ "$(type -t "$1")" = function ]; then
+        "$@"
+    else
+        timeout -k 10 "$limit" "$@"
+    fi
+}
+
+junit_number() {
+    sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1
+}
+
+# suite PRESET LIMIT_S CTEST_ARGUMENT...: runs the tests of a build that is there, and adds up what ctest counted.
+suite() {
+    local preset=$1 limit=$2 junit=$logs/ctest-$1.xml status=0 total bad idle
+    shift 2
+    rm -f "$junit"
+    (cd "$root" && timeout -k 10 "$limit" "${steady[@]}" ctest --preset "$preset" --no-tests=error \
+        --output-junit "$junit" "$@") || status=$?
+    if [ ! -s "$junit" ]; then
+        failed=$((failed + 1))
+        failures+=("tests ($preset): no result, status $status")
+        return
+    fi
+    total=$(junit_number tests "$junit")
+    bad=$(junit_number failures "$junit")
+    idle=$(($(junit_number skipped "$junit") + $(junit_number disabled "$junit")))
+    # A run that failed as a whole fails, whatever it counted.
+    if [ $status != 0 ] && [ "$bad" = 0 ]; then
+        bad=1
+        total=$((total + 1))
+    fi
+    passed=$((passed + total - bad - idle))
+    failed=$((failed + bad))
+    skipped=$((skipped + idle))
+    [ "$bad" = 0 ] || failures+=("tests ($preset): $bad")
+}
+
+sources() {
+    find "$root/server" "$root/grader" "$root/sandbox" "$root/tests" "$root/tasks" "$root/deploy" \
+        -name '*.[ch]' -print0
+}
+
+# Our own code: hostile candidates are meant to be bad, and the rest of a task is read by its own compiler.
+own_code() {
+    find "$root/server" "$root/grader" "$root/sandbox" -name '*.c' -print0
+}
+
+check_layout() {
+    local format=clang-format-14
+    command -v $format >/dev/null || format=clang-format
+    if ! $format --version 2>/dev/null | grep -q 'version 14\.'; then
+        echo "clang-format 14 is missing"
+        return 77
+    fi
+    sources | xargs -0 "$format" --dry-run -Werror
+}
+
+check_cppcheck() {
+    own_code | xargs -0 timeout 600 cppcheck --quiet --std=c11 --platform=unix64 -j "$(nproc)" --inline-suppr \
+        --enable=warning,performance,portability --error-exitcode=1 \
+        --suppressions-list="$root/.cppcheck-suppressions" \
+        --cppcheck-build-dir="$logs/cppcheck" --include="$root/.cppcheck.h" \
+        -I "$root/build/release/include" -D__linux__ -D_GNU_SOURCE -DKGRADE_DEVICE_OPENCL
+}
+
+check_tidy() {
+    local tidy=clang-tidy-14
+    command -v $tidy >/dev/null || tidy=clang-tidy
+    if ! command -v $tidy >/dev/null; then
+        echo "clang-tidy is missing"
+        return 77
+    fi
+    own_code | xargs -0 -n 1 -P "$(nproc)" timeout 120 "$tidy" -quiet -p "$root/build/release"
+}
+
+check_scripts() {
+    (cd "$root" && grep -rIlE '^#!/(usr/)?bin/(env )?(ba)?sh' deploy tests tasks .ci |
+        xargs shellcheck -x deploy/common.sh)
+}
+
+check_unit_file() {
+    if ! command -v systemd-analyze >/dev/null; then
+        echo "systemd-analyze is missing"
+        return 77
+    fi
+    # The program is not installed here, so the one that was built stands in for it.
+    local copy=$logs/kgraded.service
+    sed "s|/usr/local/bin/kgraded|$root/build/release/bin/kgraded|" "$root/deploy/kgraded.service" >"$copy"
+    systemd-analyze verify "$copy" 2>&1 | tee "$logs/verify.txt"
+    ! grep -F "$copy" "$logs/verify.txt"
+}
+
+# Each fuzz target for a short while: long runs are for those who hunt.
+check_fuzz() {
+    local target
+    for target in "$root"/build/fuzz/bin/fuzz_*; do
+        [ -x "$target" ] || continue
+        check "fuzz ${target##*/fuzz_}" 120 "$target" -max_total_time="${KGRADE_FUZZ_S:-5}" -timeout=10 -rss_limit_mb=2048
+    done
+}
+
+finish() {
+    if [ "${KGRADE_STRICT:-0}" = 1 ] && [ $skipped -gt 0 ]; then
+        say "KGRADE_STRICT=1: $skipped skipped count as failed"
+        failed=$((failed + skipped))
+        skipped=0
+    fi
+    for name in ${failures[@]+"${failures[@]}"}; do
+        say "failed: $name"
+    done
+    say "$passed passed, $failed failed, $skipped skipped"
+    [ $failed = 0 ]
+}
+
+mkdir -p "$logs/cppcheck"
+need_packages build grade quickstart check
+
+# Sanitizers map fixed addresses, which address-space randomisation of newer kernels can be in the way of.
+steady=()
+if setarch -R true 2>/dev/null; then
+    steady=(setarch -R)
+fi
+
+check "layout" 60 check_layout
+check "scripts" 120 check_scripts
+check "build (release)" 900 configure_and_build release -DKGRADE_TESTS=ON
+check "cppcheck" 600 check_cppcheck
+check "clang-tidy" 600 check_tidy
+check "systemd unit" 60 check_unit_file
+suite release 600
+
+check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON
+suite asan 900
+
+check "build (tsan)" 900 configure_and_build tsan -DKGRADE_TESTS=ON
+suite tsan 300 -L tsan
+
+finish

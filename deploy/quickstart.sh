@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Builds kgrade, starts kgraded, grades an example candidate over HTTP, prints the answer.
+# For Debian 12 and Ubuntu 24.04, as root or with sudo; may be run again at any time.
+set -eu -o pipefail
+# shellcheck source=deploy/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+example=$root/deploy/example/vector_add.c
+bin=$root/build/release/bin
+work=$(mktemp -d)
+server=
+
+end() {
+    if [ -n "$server" ]; then
+        kill "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+    rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# A text as a JSON string.
+json_string() {
+    printf '"'
+    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/\t/\\t/g' "$1" | awk '{ printf "%s\\n", $0 }'
+    printf '"'
+}
+
+say "1. Packages"
+need_packages build grade quickstart
+
+say "2. Build (log: build/release.log)"
+configure_and_build release -DKGRADE_TESTS=OFF || die "the build failed"
+
+say "3. What this machine can do"
+"$bin/kgrade" doctor --json >"$work/doctor.json" || true
+isolation=full
+if ! grep -Eq '"isolation": *"full"' "$work/doctor.json"; then
+    isolation=reduced
+    say ""
+    say "   NOTICE: this machine cannot give the full sandbox, so this demonstration runs with"
+    say "   --isolation reduced.  Do not grade candidates that you do not trust on it.  What is missing:"
+    "$bin/kgrade" doctor | grep -A 1 -E '^  (NO|-) +sandbox' || true
+    say ""
+fi
+
+say "4. Starting kgraded"
+"$bin/kgraded" --listen 127.0.0.1:0 --isolation "$isolation" 2>"$work/kgraded.log" &
+server=$!
+url=
+for _ in $(seq 100); do
+    url=$(sed -n 's/.* listens on \(http:.*\)/\1/p' "$work/kgraded.log")
+    [ -n "$url" ] && break
+    kill -0 "$server" 2>/dev/null || break
+    sleep 0.1
+done
+[ -n "$url" ] || {
+    cat "$work/kgraded.log" >&2
+    die "kgraded did not start"
+}
+say "   $url"
+
+say "5. Grading deploy/example/vector_add.c"
+{
+    printf '{"task": "vector_add", "device": "opencl", "language": "c", "source": '
+    json_string "$example"
+    printf '}'
+} >"$work/request.json"
+curl -sS --max-time 300 -H 'Content-Type: application/json' --data-binary @"$work/request.json" \
+    -o "$work/result.json" "$url/grade" || {
+    cat "$work/kgraded.log" >&2
+    die "kgraded did not answer"
+}
+if command -v jq >/dev/null; then
+    jq . "$work/result.json"
+else
+    cat "$work/result.json"
+    echo
+fi
+verdict=$(grep -o '"verdict": *"[a-z_]*"' "$work/result.json" | cut -d '"' -f 4) || true
+score=$(grep -o '"score": *[0-9.eE+-]*' "$work/result.json" | head -n 1 | tr -d '" :a-z') || true
+say ""
+say "verdict: ${verdict:-none}, score: ${score:-none} (1 is as fast as the baseline), isolation: $isolation"
+[ "$verdict" = accepted ] || die "the example was not accepted; see the reason above"
+
+cat <<END
+
+How to go on, with PATH=$bin:\$PATH
+    kgrade tasks                                   what there is to solve
+    kgrade show matmul                             what a candidate has to do
+    kgrade new matmul -o mine.c                    a file to start from
+    kgrade grade mine.c --task matmul              grade it, without a server
+    kgraded                                        the server, on http://127.0.0.1:8710
+    deploy/check.sh                                all tests
+deploy/README.md tells how to run the server for others.
+END

@@ -1,0 +1,62 @@
+/* A recording, for people.  Everything in it was written by whoever made it. */
+#define _GNU_SOURCE
+#include <stdio.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "cli.h"
+#include "text.h"
+#include "view.h"
+
+static void print_value(int depth, const char *key, const json_t *value);
+
+static void print_members(int depth, const json_t *json)
+{
+    if (json_is_object(json)) {
+        const char *key;
+        json_t *value;
+        json_object_foreach(view_members(json), key, value) print_value(depth, key, value);
+        return;
+    }
+    size_t i;
+    json_t *value;
+    json_array_foreach(json, i, value)
+    {
+        char key[32];
+        snprintf(key, sizeof key, "%zu", i);
+        print_value(depth, key, value);
+    }
+}
+
+/* Whether the value fits on one line: no object or array inside that holds another one. */
+static bool is_flat(const json_t *json)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(view_members(json), key,
+                        value) if (json_object_size(value) || json_array_size(value)) return false;
+    size_t i;
+    json_array_foreach(json, i,
+                       value) if (json_object_size(value) || json_array_size(value)) return false;
+    return true;
+}
+
+static void print_value(int depth, const char *key, const json_t *value)
+{
+    printf("%*s", 2 * depth, "");
+    text_print_inline(stdout, key);
+    fputs("  ", stdout);
+    if (is_flat(value)) {
+        cleanup_free char *text =
+            json_is_object(value) ? view_assignments(value) : view_brief(value);
+        text_print_inline(stdout, text ? text : "");
+        putchar('\n');
+        return;
+    }
+    putchar('\n');
+    print_members(depth + 1, value);
+}
+
+void describe_recording(const json_t *recording)
+{
+    print_members(0, recording);
+}

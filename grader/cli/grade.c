@@ -1,0 +1,200 @@
+/* `kgrade grade` and `kgrade replay`. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "cli.h"
+#include "progress.h"
+
+#define DEFAULT_DEVICE "opencl"
+
+static void free_result(kgrade_result **result)
+{
+    kgrade_result_free(*result);
+}
+#define cleanup_result __attribute__((cleanup(free_result)))
+
+static void stop_progress(struct progress **progress)
+{
+    progress_stop(*progress);
+}
+#define cleanup_progress __attribute__((cleanup(stop_progress)))
+
+/* Standard input to its end, at most limit bytes. */
+static int read_stdin(size_t limit, struct bytes *ret, kgrade_error *error)
+{
+    size_t room = 1 << 16, size = 0;
+    cleanup_free uint8_t *data = malloc(room + 1);
+    for (;;) {
+        if (!data)
+            return fail(error, "out_of_memory", NULL, "No memory for the text on standard input.");
+        ssize_t k = read(STDIN_FILENO, data + size, room - size);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return fail_errno(error, "file_unreadable", NULL, "Cannot read standard input");
+        if (k == 0)
+            break;
+        size += (size_t)k;
+        if (size > limit)
+            return fail(error, "file_too_large", NULL, "Standard input is longer than %zu bytes.",
+                        limit);
+        if (size == room) {
+            room *= 2;
+            uint8_t *larger = realloc(data, room + 1);
+            if (!larger)
+                return fail(error, "out_of_memory", NULL,
+                            "No memory for the text on standard input.");
+            data = larger;
+        }
+    }
+    data[size] = 0;
+    ret->data = steal_pointer(&data);
+    ret->size = size;
+    return 0;
+}
+
+static int read_input(const char *path, size_t limit, struct bytes *ret, kgrade_error *error)
+{
+    return strcmp(path, "-") ? io_read_file(path, limit, ret, error)
+                             : read_stdin(limit, ret, error);
+}
+
+static enum cli_exit exit_of(kgrade_verdict verdict)
+{
+    if (verdict == KGRADE_ACCEPTED)
+        return CLI_ACCEPTED;
+    return verdict == KGRADE_INFRASTRUCTURE_ERROR ? CLI_INFRASTRUCTURE : CLI_NOT_ACCEPTED;
+}
+
+static enum cli_exit keep_recording(const char *path, const kgrade_result *result)
+{
+    size_t size = 0;
+    const void *data = kgrade_result_recording(result, &size);
+    if (!data) {
+        fprintf(stderr,
+                "kgrade: %s was not written: the grade did not get as far as a recording.\n", path);
+        return CLI_ACCEPTED;
+    }
+    kgrade_error error;
+    if (!io_write_file(path, data, size, &error))
+        return CLI_ACCEPTED;
+    cli_print_error(&error);
+    return CLI_INFRASTRUCTURE;
+}
+
+/* The request that is graded: a source or a recording. */
+struct work {
+    const kgrade_request *request;
+    const struct bytes *recording;
+};
+
+static enum cli_exit carry_out(const struct cli *cli, const struct work *work, char **ret_json)
+{
+    progress_catch_signals();
+    enum cli_exit status = CLI_INFRASTRUCTURE;
+    cleanup_engine kgrade *engine = cli_open(cli, &status);
+    if (!engine)
+        return status;
+    cleanup_result kgrade_result *result = NULL;
+    kgrade_error error = {0};
+    int failed;
+    {
+        cleanup_progress struct progress *progress = progress_start();
+        failed =
+            work->request
+                ? kgrade_grade(engine, work->request, progress_report, progress, &result, &error)
+                : kgrade_replay(engine, cli->task, work->recording->data, work->recording->size,
+                                progress_report, progress, &result, &error);
+    }
+    /* A terminal sends its signal to the whole foreground group: what then looks like a broken
+     * infrastructure is the wish to stop. */
+    if (progress_signal() &&
+        (failed || kgrade_result_verdict(result) == KGRADE_INFRASTRUCTURE_ERROR)) {
+        fputs("kgrade: Stopped; nothing was graded.\n", stderr);
+        return CLI_INFRASTRUCTURE;
+    }
+    if (failed) {
+        cli_print_error(&error);
+        return !strcmp(error.code, "out_of_memory") ? CLI_INFRASTRUCTURE : CLI_USAGE;
+    }
+    status = exit_of(kgrade_result_verdict(result));
+    if (cli->recording) {
+        enum cli_exit kept = keep_recording(cli->recording, result);
+        status = kept > status ? kept : status;
+    }
+    *ret_json = strdup(kgrade_result_json(result));
+    if (!*ret_json) {
+        fputs("kgrade: There is no memory for the result.\n", stderr);
+        return CLI_INFRASTRUCTURE;
+    }
+    return status;
+}
+
+static enum cli_exit run(const struct cli *cli, const struct work *work)
+{
+    cleanup_free char *json = NULL;
+    enum cli_exit status = carry_out(cli, work, &json);
+    if (!json) {
+        /* The engine is closed by now; what it left would stay otherwise. */
+        if (progress_signal())
+            progress_die_of_signal();
+        return status;
+    }
+    if (cli->json) {
+        puts(json);
+        return status;
+    }
+    json_error_t where;
+    json_auto_t *result = json_loads(json, 0, &where);
+    if (!result) {
+        fprintf(stderr, "kgrade: The result is not JSON: %s\n", where.text);
+        return CLI_INFRASTRUCTURE;
+    }
+    table_print_result(result);
+    return status;
+}
+
+static enum cli_exit need_task(const char *command)
+{
+    return options_complain(command,
+                            "Say which task it is for: --task TASK (kgrade tasks lists them)");
+}
+
+enum cli_exit command_grade(const struct cli *cli)
+{
+    if (!cli->task)
+        return need_task("grade");
+    cleanup_bytes struct bytes source = {0};
+    kgrade_error error;
+    if (read_input(cli->arguments[0], KGRADE_MAX_SOURCE_BYTES, &source, &error)) {
+        cli_print_error(&error);
+        return CLI_USAGE;
+    }
+    kgrade_request request = {
+        .task = cli->task,
+        .device = cli->device ? cli->device : DEFAULT_DEVICE,
+        .language = cli->language,
+        .source = (const char *)source.data,
+        .source_size = source.size,
+    };
+    return run(cli, &(struct work){.request = &request});
+}
+
+enum cli_exit command_replay(const struct cli *cli)
+{
+    if (!cli->task)
+        return need_task("replay");
+    cleanup_bytes struct bytes recording = {0};
+    kgrade_error error;
+    if (read_input(cli->arguments[0], CLI_MAX_RECORDING_BYTES, &recording, &error)) {
+        cli_print_error(&error);
+        return CLI_USAGE;
+    }
+    return run(cli, &(struct work){.recording = &recording});
+}

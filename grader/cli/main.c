@@ -1,0 +1,159 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "text.h"
+
+static const char grade_detail[] =
+    "Grades the candidate in FILE (\"-\": standard input) and prints a table, or the JSON with\n"
+    "--json.  On a terminal, progress is shown while it works.\n"
+    "\n"
+    "    kgrade new vector_add -o add.c\n"
+    "    kgrade grade add.c --task vector_add";
+
+static const char replay_detail[] =
+    "Grades the calls kept in RECORDING (from kgrade grade --recording) again, without the source.";
+
+static const char tasks_detail[] = "Lists the tasks.";
+
+static const char show_detail[] =
+    "Prints what a candidate for TASK has to do: statement, parameters, cases, tolerances.";
+
+static const char new_detail[] =
+    "Prints a source file to start from, made from the task's description.  With -o it is\n"
+    "written to a file; an existing file is never overwritten.";
+
+static const char check_task_detail[] =
+    "Examines the task in FOLDER: its description, its reference, and its baselines, which must\n"
+    "be right.  Every finding names the place and the fix.";
+
+static const char recording_show_detail[] =
+    "Prints what is in a recording: calls, nodes, arguments, images.  FILE may be hostile;\n"
+    "nothing in it is run.";
+
+static const char doctor_detail[] =
+    "Tells what this machine can do: devices, compilers, sandbox mechanisms, clocks.  Each line\n"
+    "that is not ok says how to fix it.";
+
+static const enum option_id grade_options[] = {
+    OPTION_TASK,      OPTION_DEVICE,    OPTION_LANGUAGE,    OPTION_JSON, OPTION_RECORDING,
+    OPTION_ISOLATION, OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_END};
+static const enum option_id replay_options[] = {
+    OPTION_TASK, OPTION_JSON, OPTION_ISOLATION, OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_END};
+static const enum option_id json_option[] = {OPTION_JSON, OPTION_END};
+static const enum option_id new_options[] = {OPTION_DEVICE, OPTION_OUTPUT, OPTION_END};
+static const enum option_id doctor_options[] = {OPTION_JSON, OPTION_ISOLATION, OPTION_END};
+static const enum option_id check_task_options[] = {OPTION_JSON, OPTION_ISOLATION, OPTION_END};
+static const enum option_id recording_show_options[] = {OPTION_JSON, OPTION_DOT, OPTION_END};
+
+const struct command commands[] = {
+    {"grade", "FILE --task TASK ", "grade a candidate", grade_detail, 1, grade_options,
+     command_grade},
+    {"tasks", "", "list the tasks", tasks_detail, 0, json_option, command_tasks},
+    {"show", "TASK ", "print a task's statement", show_detail, 1, json_option, command_show},
+    {"new", "TASK ", "print a source file to start from", new_detail, 1, new_options, command_new},
+    {"check-task", "FOLDER ", "examine a task before it is used", check_task_detail, 1,
+     check_task_options, command_check_task},
+    {"recording show", "FILE ", "print what is in a recording", recording_show_detail, 1,
+     recording_show_options, command_recording_show},
+    {"replay", "RECORDING --task TASK ", "grade a recording again", replay_detail, 1,
+     replay_options, command_replay},
+    {"doctor", "", "tell what this machine can do", doctor_detail, 0, doctor_options,
+     command_doctor},
+    {0},
+};
+
+/* Finds the command that argv[0], argv[1] name; *ret_words tells how many words it took. */
+static const struct command *find_command(int argc, char **argv, int *ret_words)
+{
+    for (const struct command *c = commands; c->name; c++) {
+        const char *space = strchr(c->name, ' ');
+        size_t first = space ? (size_t)(space - c->name) : strlen(c->name);
+        if (strlen(argv[0]) != first || strncmp(argv[0], c->name, first) != 0)
+            continue;
+        if (space && (argc < 2 || strcmp(argv[1], space + 1) != 0))
+            continue;
+        *ret_words = space ? 2 : 1;
+        return c;
+    }
+    return NULL;
+}
+
+static enum cli_exit complain_command(int argc, char **argv)
+{
+    const char *names[32];
+    size_t n = 0;
+    char words[128];
+    for (const struct command *c = commands; c->name && n + 1 < sizeof names / sizeof names[0];
+         c++) {
+        names[n++] = c->name;
+        const char *space = strchr(c->name, ' ');
+        size_t first = space ? (size_t)(space - c->name) : 0;
+        if (space && strlen(argv[0]) == first && !strncmp(argv[0], c->name, first)) {
+            if (argc < 2 || argv[1][0] == '-')
+                return options_complain(NULL, "%s needs another word: kgrade %s", argv[0], c->name);
+            return options_complain(NULL, "There is no command %s %s; did you mean %s?", argv[0],
+                                    argv[1], c->name);
+        }
+    }
+    names[n] = NULL;
+    snprintf(words, sizeof words, "%s", argv[0]);
+    const char *nearest = text_nearest(words, names);
+    if (nearest)
+        return options_complain(NULL, "There is no command %s; did you mean %s?", argv[0], nearest);
+    return options_complain(NULL, "There is no command %s.", argv[0]);
+}
+
+static enum cli_exit run(int argc, char **argv)
+{
+    struct cli cli = {0};
+    int next;
+    if (options_parse(NULL, argc, argv, &cli, &next))
+        return CLI_USAGE;
+    if (cli.version) {
+        printf("kgrade %s\n", kgrade_version());
+        return CLI_ACCEPTED;
+    }
+    if (cli.help) {
+        options_print_help(NULL);
+        return CLI_ACCEPTED;
+    }
+    if (next >= argc)
+        return options_complain(NULL, "Say what to do, for example: kgrade tasks");
+
+    int words;
+    const struct command *command = find_command(argc - next, argv + next, &words);
+    if (!command)
+        return complain_command(argc - next, argv + next);
+
+    /* The last word of the command takes the place of the program's name. */
+    argv += next + words - 1;
+    argc -= next + words - 1;
+    if (options_parse(command, argc, argv, &cli, &next))
+        return CLI_USAGE;
+    if (cli.help) {
+        options_print_help(command);
+        return CLI_ACCEPTED;
+    }
+    cli.arguments = argv + next;
+    cli.n_arguments = argc - next;
+    if (cli.n_arguments < command->n_arguments)
+        return options_complain(command->name, "%s needs %s", command->name, command->arguments);
+    if (cli.n_arguments > command->n_arguments)
+        return options_complain(command->name, "%s was not expected.",
+                                cli.arguments[command->n_arguments]);
+    return command->run(&cli);
+}
+
+int main(int argc, char **argv)
+{
+    enum cli_exit status = run(argc, argv);
+    /* A result that did not reach its reader must not look like success. */
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "kgrade: Cannot write the output: %s\n", strerror(errno));
+        return CLI_INFRASTRUCTURE;
+    }
+    return (int)status;
+}

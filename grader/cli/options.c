@@ -1,0 +1,305 @@
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "text.h"
+
+struct known_option {
+    enum option_id id;
+    char letter; /* 0: none */
+    const char *name;
+    const char *argument; /* NULL: takes none */
+    const char *help;
+};
+
+static const struct known_option known[] = {
+    {OPTION_TASK, 't', "task", "TASK", "the task that FILE solves"},
+    {OPTION_DEVICE, 'd', "device", "DEVICE", "where it runs (default: opencl)"},
+    {OPTION_LANGUAGE, 'l', "language", "LANGUAGE",
+     "what FILE is written in (default: the device's first)"},
+    {OPTION_JSON, 0, "json", NULL, "JSON on standard output"},
+    {OPTION_DOT, 0, "dot", NULL, "Graphviz DOT on standard output"},
+    {OPTION_OUTPUT, 'o', "output", "FILE", "write to FILE; an existing one is never overwritten"},
+    {OPTION_RECORDING, 0, "recording", "FILE", "keep the recording that was replayed"},
+    {OPTION_ISOLATION, 0, "isolation", "LEVEL",
+     "full: refuse to run without it (default); reduced: make do with\n"
+     "what the machine gives; reduced-only: for testing"},
+    {OPTION_PRECISION, 'p', "precision", "P",
+     "sample until the speedup is known to within P, as 0.005 or 0.5%\n"
+     "(default: 0.5%), or the limit on samples or time is reached"},
+    {OPTION_MAX_SAMPLES, 0, "max-samples", "N",
+     "samples per benchmark case at most (default: 400)"},
+    {OPTION_TASKS, 0, "tasks", "DIR", "folder of tasks (default: the one installed with kgrade)"},
+    {OPTION_CACHE, 0, "cache", "DIR", "keep compiled references and baselines in DIR"},
+    {OPTION_VERSION, 0, "version", NULL, "print the version"},
+    {OPTION_HELP, 'h', "help", NULL, "print this"},
+};
+
+#define N_KNOWN (sizeof known / sizeof known[0])
+
+static const enum option_id everywhere[] = {OPTION_TASKS, OPTION_CACHE, OPTION_HELP, OPTION_END};
+static const enum option_id before_commands[] = {OPTION_VERSION, OPTION_END};
+
+static bool listed(const enum option_id *list, enum option_id id)
+{
+    for (; list && *list; list++)
+        if (*list == id)
+            return true;
+    return false;
+}
+
+static bool takes(const struct command *command, enum option_id id)
+{
+    return listed(everywhere, id) || listed(command ? command->options : before_commands, id);
+}
+
+enum cli_exit options_complain(const char *command, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    fputs("kgrade: ", stderr);
+    vfprintf(stderr, format, ap);
+    va_end(ap);
+    fprintf(stderr, "\nTry: kgrade %s%s--help\n", command ? command : "", command ? " " : "");
+    return CLI_USAGE;
+}
+
+static int complain_unknown(const struct command *command, const char *word)
+{
+    const char *names[N_KNOWN + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < N_KNOWN; i++)
+        if (takes(command, known[i].id))
+            names[n++] = known[i].name;
+    names[n] = NULL;
+
+    char name[64] = "";
+    const char *start = word + strspn(word, "-");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "="), start);
+    const char *nearest = text_nearest(name, names);
+    const char *where = command ? command->name : NULL;
+    if (nearest)
+        options_complain(where, "There is no option %s%s%s; did you mean --%s?", word,
+                         where ? " for " : "", where ? where : "", nearest);
+    else
+        options_complain(where, "There is no option %s%s%s.", word, where ? " for " : "",
+                         where ? where : "");
+    return -1;
+}
+
+static int parse_isolation(const struct command *command, const char *text, kgrade_options *options)
+{
+    static const char *const levels[] = {"full", "reduced", "reduced-only", NULL};
+    options->allow_reduced = !strcmp(text, "reduced") || !strcmp(text, "reduced-only");
+    options->force_reduced = !strcmp(text, "reduced-only");
+    if (options->allow_reduced || !strcmp(text, "full"))
+        return 0;
+    const char *nearest = text_nearest(text, levels);
+    options_complain(command->name,
+                     "--isolation takes full, reduced or reduced-only, not \"%s\"%s%s%s", text,
+                     nearest ? "; did you mean " : ".", nearest ? nearest : "", nearest ? "?" : "");
+    return -1;
+}
+
+static int parse_precision(const struct command *command, const char *text, kgrade_options *options)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end != text && *end == '%') {
+        value /= 100;
+        end++;
+    }
+    if (end == text || *end || !(value > 0 && value < 1)) {
+        options_complain(
+            command->name,
+            "--precision takes a fraction above 0 and below 1, such as 0.005 or 0.5%%, not \"%s\".",
+            text);
+        return -1;
+    }
+    options->precision = value;
+    return 0;
+}
+
+static int parse_max_samples(const struct command *command, const char *text,
+                             kgrade_options *options)
+{
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || value == 0 || value > UINT32_MAX) {
+        options_complain(command->name, "--max-samples takes a whole number from 1 up, not \"%s\".",
+                         text);
+        return -1;
+    }
+    options->max_samples = (uint32_t)value;
+    return 0;
+}
+
+static int apply(const struct command *command, enum option_id id, const char *value,
+                 struct cli *cli)
+{
+    switch (id) {
+    case OPTION_HELP:
+        cli->help = true;
+        return 0;
+    case OPTION_VERSION:
+        cli->version = true;
+        return 0;
+    case OPTION_TASKS:
+        cli->options.tasks = value;
+        return 0;
+    case OPTION_CACHE:
+        cli->options.cache = value;
+        return 0;
+    case OPTION_TASK:
+        cli->task = value;
+        return 0;
+    case OPTION_DEVICE:
+        cli->device = value;
+        return 0;
+    case OPTION_LANGUAGE:
+        cli->language = value;
+        return 0;
+    case OPTION_JSON:
+        cli->json = true;
+        return 0;
+    case OPTION_DOT:
+        cli->dot = true;
+        return 0;
+    case OPTION_OUTPUT:
+        cli->output = value;
+        return 0;
+    case OPTION_RECORDING:
+        cli->recording = value;
+        return 0;
+    case OPTION_ISOLATION:
+        return parse_isolation(command, value, &cli->options);
+    case OPTION_PRECISION:
+        return parse_precision(command, value, &cli->options);
+    case OPTION_MAX_SAMPLES:
+        return parse_max_samples(command, value, &cli->options);
+    case OPTION_END:
+        break;
+    }
+    return -1;
+}
+
+static const struct known_option *find_known(int id)
+{
+    for (size_t i = 0; i < N_KNOWN; i++)
+        if ((int)known[i].id == id || (known[i].letter && known[i].letter == id))
+            return &known[i];
+    return NULL;
+}
+
+int options_parse(const struct command *command, int argc, char **argv, struct cli *cli,
+                  int *ret_next)
+{
+    struct option longs[N_KNOWN + 1];
+    char letters[2 * N_KNOWN + 3] = ":";
+    size_t n = 0, n_letters = 1;
+    if (!command) {
+        strcpy(letters, "+:");
+        n_letters = 2;
+    }
+    for (size_t i = 0; i < N_KNOWN; i++) {
+        if (!takes(command, known[i].id))
+            continue;
+        longs[n++] = (struct option){.name = known[i].name,
+                                     .has_arg = known[i].argument ? required_argument : no_argument,
+                                     .val = (int)known[i].id};
+        if (known[i].letter) {
+            letters[n_letters++] = known[i].letter;
+            if (known[i].argument)
+                letters[n_letters++] = ':';
+        }
+    }
+    letters[n_letters] = 0;
+    longs[n] = (struct option){0};
+
+    opterr = 0;
+    optind = 0; /* makes getopt start afresh */
+    for (;;) {
+        int at = optind ? optind : 1;
+        int id = getopt_long(argc, argv, letters, longs, NULL);
+        if (id == -1)
+            break;
+        const struct known_option *option = find_known(id == ':' ? optopt : id);
+        if (id == ':') {
+            options_complain(command ? command->name : NULL, "--%s needs a value: --%s %s",
+                             option ? option->name : "?", option ? option->name : "?",
+                             option ? option->argument : "?");
+            return -1;
+        }
+        if (!option) {
+            const struct known_option *given = optopt >= 256 ? find_known(optopt) : NULL;
+            if (given) {
+                options_complain(command ? command->name : NULL, "--%s takes no value.",
+                                 given->name);
+                return -1;
+            }
+            char letter[3] = {'-', (char)optopt, 0};
+            const char *word = optind > at && optind <= argc ? argv[optind - 1] : argv[at];
+            return complain_unknown(command, optopt ? letter : word);
+        }
+        if (apply(command, option->id, optarg, cli))
+            return -1;
+    }
+    *ret_next = optind;
+    return 0;
+}
+
+static void print_options(const struct command *command, bool common)
+{
+    for (size_t i = 0; i < N_KNOWN; i++) {
+        enum option_id id = known[i].id;
+        if (!takes(command, id) || listed(everywhere, id) != common)
+            continue;
+        char left[64];
+        char letter[5] = {'-', known[i].letter, ',', ' ', 0};
+        snprintf(left, sizeof left, "%s--%s%s%s", known[i].letter ? letter : "    ", known[i].name,
+                 known[i].argument ? " " : "", known[i].argument ? known[i].argument : "");
+        const char *help = known[i].help;
+        int line = (int)strcspn(help, "\n");
+        printf("  %-24s  %.*s\n", left, line, help);
+        if (help[line])
+            printf("%28s%s\n", "", help + line + 1);
+    }
+}
+
+static const char about[] =
+    "Usage: kgrade [--tasks DIR] [--cache DIR] COMMAND ...\n"
+    "\n"
+    "Grades GPU kernels: builds a candidate in a jail, records one call, replays it in a clean\n"
+    "process on inputs never seen before, judges the very replays that were timed.\n"
+    "\n"
+    "Commands:\n";
+
+static const char statuses[] =
+    "Exit status: 0 accepted or done; 1 graded but not accepted, or a task not fit for use, or\n"
+    "a machine not ready; 2 a mistake in the command line or the request; 3 the infrastructure\n"
+    "failed.\n";
+
+void options_print_help(const struct command *command)
+{
+    if (!command) {
+        fputs(about, stdout);
+        for (const struct command *c = commands; c->name; c++)
+            printf("  %-16s  %s\n", c->name, c->summary);
+        puts("\nOptions:");
+        print_options(NULL, false);
+        print_options(NULL, true);
+        printf("\nkgrade COMMAND --help tells about one command.\n%s", statuses);
+        return;
+    }
+    printf("Usage: kgrade %s %s[options]\n\n%s\n\n", command->name, command->arguments,
+           command->detail);
+    puts("Options:");
+    print_options(command, false);
+    print_options(command, true);
+    printf("\n%s", statuses);
+}

@@ -1,0 +1,58 @@
+/*
+ * A device: where candidates run.  One folder below grader/devices/ and one line in registry.c.
+ *
+ * This table is what the grader's own process knows of a device.  It never loads a driver; what touches one is
+ * in the device's three worker programs, which run in jails:
+ *
+ *   recorder  loads the candidate, makes the calls, captures one      (record/worker.h)
+ *   replayer  owns the arena, rebuilds the graph, takes the samples   (replay/worker.h)
+ *   judge     reads the arena, runs the reference                     (judge/worker.h)
+ */
+#ifndef KGRADE_DEVICE_H
+#define KGRADE_DEVICE_H
+
+#include <jansson.h>
+
+#include "../sandbox/sandbox.h"
+
+enum device_step { STEP_BUILD, STEP_RECORD, STEP_REPLAY, STEP_JUDGE };
+
+struct device_language {
+    const char *name;        /* in requests: "c", "cuda" */
+    const char *source_name; /* what the source file is called in the build jail: "candidate.c" */
+    const char *baseline;    /* file in a task's folder: "baseline.opencl.c" */
+};
+
+#define DEVICE_MAX_COMPILE_ARGS 64
+
+struct device {
+    const char *name;
+    const struct device_language *languages; /* ends with a NULL name; the first is the baseline's */
+    const char *recorder, *replayer, *judge; /* program names in libexec */
+    bool shares_arena; /* the recorder works in the replayer's arena (same addresses) */
+
+    /* The compiler's command line for /src/SOURCE -> /out/candidate.so; NULL-terminated into argv.
+     * Returned strings live as long as the process.  `target` is the "target" of the replayer's information
+     * ("" before it is known). -1 with an error when there is no compiler. */
+    int (*compile)(const struct device_language *language, const char *target,
+                   const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err);
+
+    /* What a step's jail needs beyond the common: libraries, device nodes, environment.  Fill at most max entries,
+     * return how many. */
+    size_t (*binds)(enum device_step step, struct jail_bind *binds, size_t max);
+    size_t (*environment)(enum device_step step, const char **env, size_t max);
+
+    /* RLIMIT_AS for record and replay; 0: none. */
+    uint64_t memory_bytes;
+};
+
+/* All devices compiled in; NULL-terminated. */
+extern const struct device *const device_registry[];
+
+const struct device *device_find(const char *name); /* NULL: unknown */
+const struct device_language *device_language_find(const struct device *device, const char *name);
+
+/* "opencl, cuda" for messages. */
+const char *device_names(void);
+
+#endif

@@ -1,0 +1,160 @@
+#define _GNU_SOURCE
+#include "baseline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../build/build.h"
+#include "../judge/judge.h"
+#include "../record/record.h"
+#include "../replay/replay.h"
+
+/* Changes with everything that a baseline's recording depends on. */
+static void make_key(const struct device *device, const struct task *task, const json_t *info, char ret[HASH_HEX])
+{
+    cleanup_free char *hardware = json_dumps(info, JSON_SORT_KEYS | JSON_COMPACT);
+    const char *parts[] = {kgrade_version(), device->name, task->hash, hardware ? hardware : ""};
+    struct hash_part hashed[sizeof parts / sizeof parts[0]];
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        hashed[i] = (struct hash_part){parts[i], strlen(parts[i])};
+    hash_parts(hashed, sizeof parts / sizeof parts[0], ret);
+}
+
+static int wrap(const char *what, struct finding *f)
+{
+    if (f->verdict == KGRADE_INFRASTRUCTURE_ERROR)
+        return -1;
+    char message[sizeof f->reason.message];
+    memcpy(message, f->reason.message, sizeof message);
+    finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed", "Run `kgrade check-task` on the task.",
+                "The task's baseline could not be %s: %.900s", what, message);
+    f->retryable = false;
+    return -1;
+}
+
+/* Every benchmark case of the baseline must be right before anything is compared with it. */
+static int verify(kgrade *engine, const struct device *device, const struct task *task,
+                  const struct task_case *cases, size_t n_cases, struct replay *replay, struct finding *f)
+{
+    cleanup_judge struct judge_client judge = JUDGE_NONE;
+    if (judge_open(engine, device, task, replay->arena_fd, &judge, f))
+        return -1;
+    for (size_t i = 0; i < n_cases; i++) {
+        uint64_t seeds[2];
+        struct replay_time time;
+        struct judgement judgement = {0};
+        json_int_t id;
+        io_random(seeds, sizeof seeds);
+        if (replay_load(replay, task, cases[i].dims, f) || replay_prepare(replay, seeds[0], seeds[1], false, f) ||
+            replay_run(replay, false, &time, f) ||
+            judge_snapshot(&judge, task, cases[i].dims, seeds[0], seeds[1], &id, f) ||
+            judge_decide(&judge, id, &judgement, f))
+            return -1;
+        json_decref(judgement.correctness);
+        if (!judgement.pass)
+            return finding_set(f, KGRADE_WRONG_ANSWER, judgement.code, NULL, "its answer is wrong (%s).",
+                               judgement.code);
+    }
+    return 0;
+}
+
+static int record(kgrade *engine, const struct device *device, const struct task *task,
+                  const struct task_case *cases, size_t n_cases, struct replay *replay, struct bytes *ret,
+                  struct finding *f)
+{
+    const struct device_language *language = &device->languages[0];
+    kgrade_error err = {.code = ""};
+    char path[ENGINE_MAX_PATH];
+    cleanup_bytes struct bytes source = {0}, library = {0};
+    snprintf(path, sizeof path, "%s/%s", task->folder, language->baseline);
+    if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err))
+        return finding_infrastructure(f, &err);
+    const char *target = json_string_value(json_object_get(replay->info, "target"));
+    if (build_candidate(engine, device, language, target ? target : "", (const char *)source.data, source.size,
+                        &library, f))
+        return wrap("built", f);
+    cleanup_recording struct recording *recording = recording_new(device->name, task);
+    cleanup_free struct host_overhead *overheads = calloc(n_cases + 1, sizeof *overheads);
+    if (!recording || !overheads)
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL, "No memory for a recording.");
+    const struct record_request request = {.device = device,
+                                           .task = task,
+                                           .cases = cases,
+                                           .n_cases = n_cases,
+                                           .warm_calls = 1,
+                                           .arena_fd = device->shares_arena ? replay->arena_fd : -1,
+                                           .library = &library};
+    if (record_cases(engine, &request, recording, overheads, NULL, NULL, f))
+        return wrap("recorded", f);
+    return recording_write(recording, ret, &err) ? finding_infrastructure(f, &err) : 0;
+}
+
+static int make(kgrade *engine, const struct device *device, const struct task *task,
+                const struct task_case *cases, size_t n_cases, struct bytes *ret, struct finding *f)
+{
+    cleanup_replay struct replay replay = REPLAY_NONE;
+    cleanup_bytes struct bytes recording = {0};
+    if (replay_open(engine, device, task, cases, n_cases, &replay, f) ||
+        record(engine, device, task, cases, n_cases, &replay, &recording, f))
+        return -1;
+    if (replay_give(&replay, &recording, f) || verify(engine, device, task, cases, n_cases, &replay, f))
+        return wrap("replayed", f);
+    *ret = recording;
+    recording = (struct bytes){0};
+    return 0;
+}
+
+static void cache_path(const kgrade *engine, const char *key, char ret[ENGINE_MAX_PATH])
+{
+    snprintf(ret, ENGINE_MAX_PATH, "%.3000s/baseline-%s.kgr", engine->cache_folder, key);
+}
+
+static const struct bytes *find(kgrade *engine, const char *key)
+{
+    const struct bytes *found = NULL;
+    pthread_mutex_lock(&engine->cache_lock);
+    for (size_t i = 0; i < engine->n_baselines && !found; i++)
+        if (!strcmp(engine->baselines[i].key, key))
+            found = &engine->baselines[i].recording;
+    pthread_mutex_unlock(&engine->cache_lock);
+    return found;
+}
+
+static const struct bytes *keep(kgrade *engine, const char *key, struct bytes *recording)
+{
+    const struct bytes *kept = NULL;
+    pthread_mutex_lock(&engine->cache_lock);
+    if (engine->n_baselines < sizeof engine->baselines / sizeof engine->baselines[0]) {
+        struct baseline *b = &engine->baselines[engine->n_baselines++];
+        memcpy(b->key, key, HASH_HEX);
+        b->recording = *recording;
+        *recording = (struct bytes){0};
+        kept = &b->recording;
+    }
+    pthread_mutex_unlock(&engine->cache_lock);
+    return kept;
+}
+
+int baseline_get(kgrade *engine, const struct device *device, const struct task *task,
+                 const struct task_case *cases, size_t n_cases, const json_t *info, const struct bytes **ret,
+                 struct finding *f)
+{
+    char key[HASH_HEX], path[ENGINE_MAX_PATH];
+    make_key(device, task, info, key);
+    *ret = find(engine, key);
+    if (*ret)
+        return 0;
+    cleanup_bytes struct bytes recording = {0};
+    cache_path(engine, key, path);
+    if (io_read_file(path, RECORDING_MAX_BYTES, &recording, NULL)) {
+        if (make(engine, device, task, cases, n_cases, &recording, f))
+            return wrap("verified", f);
+        io_write_file(path, recording.data, recording.size, NULL); /* a cache that cannot be written is only slow */
+    }
+    *ret = keep(engine, key, &recording);
+    return *ret ? 0
+                : finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "too_many_baselines", NULL,
+                              "The engine holds too many baselines.");
+}

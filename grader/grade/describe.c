@@ -1,0 +1,73 @@
+/* What callers may know of the tasks: lists, statements, skeletons. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../task/skeleton.h"
+#include "engine.h"
+
+static int give_text(json_t *json, char **ret, kgrade_error *err)
+{
+    *ret = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(json);
+    return *ret ? 0 : fail(err, "out_of_memory", NULL, "The answer could not be written as JSON.");
+}
+
+static json_t *devices_json(const struct task *task)
+{
+    json_t *devices = json_array();
+    for (size_t i = 0; device_registry[i]; i++) {
+        if (!task_devices_include(task->devices, device_registry[i]->name))
+            continue;
+        json_t *languages = json_array();
+        for (const struct device_language *l = device_registry[i]->languages; l->name; l++)
+            json_array_append_new(languages, json_string(l->name));
+        json_array_append_new(devices, json_pack("{s:s, s:o}", "name", device_registry[i]->name, "languages", languages));
+    }
+    return devices;
+}
+
+int kgrade_tasks_json(kgrade *engine, char **ret_json, kgrade_error *err)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < engine->n_tasks; i++) {
+        const struct task *t = engine->tasks[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", t->name, "title", t->title, "hash",
+                                              t->hash, "devices", devices_json(t)));
+    }
+    return give_text(json_pack("{s:o}", "tasks", list), ret_json, err);
+}
+
+static const struct task *find(const kgrade *engine, const char *name, kgrade_error *err)
+{
+    const struct task *task = engine_task(engine, name);
+    if (!task)
+        fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.", "There is no task \"%.64s\".",
+             name);
+    return task;
+}
+
+int kgrade_task_json(kgrade *engine, const char *name, char **ret_json, kgrade_error *err)
+{
+    const struct task *task = find(engine, name, err);
+    if (!task)
+        return -1;
+    json_t *json = json_loads(task->text, JSON_REJECT_DUPLICATES, NULL);
+    /* Where hidden cases are drawn from is not for those who are graded on them. */
+    json_object_del(json_object_get(json, "cases"), "hidden");
+    json_object_set_new(json, "statement", json_string(task->statement));
+    json_object_set_new(json, "hash", json_string(task->hash));
+    json_object_set_new(json, "devices", devices_json(task));
+    return give_text(json, ret_json, err);
+}
+
+int kgrade_task_skeleton(kgrade *engine, const char *name, const char *device, char **ret_source, kgrade_error *err)
+{
+    const struct task *task = find(engine, name, err);
+    if (!task)
+        return -1;
+    *ret_source = skeleton_source(task, device, err);
+    return *ret_source ? 0 : -1;
+}

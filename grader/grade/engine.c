@@ -1,0 +1,190 @@
+#define _GNU_SOURCE
+#include "engine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../../sandbox/base/io.h"
+
+const char *kgrade_version(void)
+{
+    return KGRADE_VERSION;
+}
+
+static bool has_programs(const char *prefix)
+{
+    char path[ENGINE_MAX_PATH];
+    snprintf(path, sizeof path, "%.3000s/libexec/kgrade/kgrade-spawner", prefix);
+    return access(path, X_OK) == 0;
+}
+
+void engine_find_prefix(const kgrade_options *options, char ret[ENGINE_MAX_PATH])
+{
+    if (options && options->prefix) {
+        snprintf(ret, ENGINE_MAX_PATH, "%s", options->prefix);
+        return;
+    }
+    ssize_t n = readlink("/proc/self/exe", ret, ENGINE_MAX_PATH - 1);
+    if (n > 0) {
+        ret[n] = 0;
+        for (int up = 0; up < 2; up++) {
+            char *slash = strrchr(ret, '/');
+            if (slash)
+                *slash = 0;
+        }
+        if (has_programs(ret))
+            return;
+    }
+    snprintf(ret, ENGINE_MAX_PATH, "%s", KGRADE_INSTALL_PREFIX);
+}
+
+void engine_program(const kgrade *engine, const char *name, char ret[ENGINE_MAX_PATH])
+{
+    snprintf(ret, ENGINE_MAX_PATH, "%.3000s/libexec/kgrade/%s", engine->prefix, name);
+}
+
+const struct task *engine_task(const kgrade *engine, const char *name)
+{
+    for (size_t i = 0; i < engine->n_tasks; i++)
+        if (!strcmp(engine->tasks[i]->name, name))
+            return engine->tasks[i];
+    return NULL;
+}
+
+struct device_slot *engine_slot(kgrade *engine, const struct device *device)
+{
+    for (size_t i = 0; i < engine->n_slots; i++)
+        if (engine->slots[i].device == device)
+            return &engine->slots[i];
+    return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct task *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static bool is_task(const char *tasks, const char *name)
+{
+    char path[ENGINE_MAX_PATH];
+    snprintf(path, sizeof path, "%.3000s/%.255s/task.json", tasks, name);
+    return name[0] != '.' && access(path, R_OK) == 0;
+}
+
+static int load_tasks(kgrade *engine, kgrade_error *err)
+{
+    cleanup_dir DIR *dir = opendir(engine->tasks_folder);
+    if (!dir)
+        return fail_errno(err, "tasks_unreadable", "Name the folder of tasks with --tasks.", "Cannot open %s",
+                          engine->tasks_folder);
+    for (const struct dirent *e; (e = readdir(dir));) {
+        char path[ENGINE_MAX_PATH];
+        if (!is_task(engine->tasks_folder, e->d_name))
+            continue;
+        if (engine->n_tasks == ENGINE_MAX_TASKS)
+            return fail(err, "too_many_tasks", NULL, "%s holds more than %d tasks.", engine->tasks_folder,
+                        ENGINE_MAX_TASKS);
+        snprintf(path, sizeof path, "%.3000s/%.255s", engine->tasks_folder, e->d_name);
+        if (task_load(path, &engine->tasks[engine->n_tasks], err))
+            return -1;
+        engine->n_tasks++;
+    }
+    qsort(engine->tasks, engine->n_tasks, sizeof engine->tasks[0], by_name);
+    return 0;
+}
+
+static int make_folders(kgrade *engine, const kgrade_options *options, kgrade_error *err)
+{
+    const char *temporary = getenv("TMPDIR");
+    snprintf(engine->scratch_folder, sizeof engine->scratch_folder, "%.3000s/kgrade.XXXXXX",
+             temporary && temporary[0] == '/' ? temporary : "/tmp");
+    if (!mkdtemp(engine->scratch_folder)) {
+        engine->scratch_folder[0] = 0;
+        return fail_errno(err, "file_unwritable", "Set TMPDIR to a folder that can be written.",
+                          "A temporary folder could not be made");
+    }
+    snprintf(engine->cache_folder, sizeof engine->cache_folder, "%s",
+             options->cache ? options->cache : engine->scratch_folder);
+    return io_make_dirs(engine->cache_folder, err);
+}
+
+static int start_sandbox(kgrade *engine, kgrade_error *err)
+{
+    struct sandbox_probe probes[SANDBOX_MAX_PROBES];
+    enum sandbox_level level = SANDBOX_REDUCED;
+    size_t n = sandbox_probe_all(probes, &level);
+    if (level == SANDBOX_REDUCED && !engine->options.allow_reduced && !engine->options.force_reduced) {
+        const struct sandbox_probe *missing = NULL;
+        for (size_t i = 0; i < n && !missing; i++)
+            if (probes[i].required && !probes[i].works)
+                missing = &probes[i];
+        return fail(err, "sandbox_unavailable",
+                    "Run `kgrade doctor` for all that is missing; --isolation reduced accepts a weaker sandbox, and "
+                    "every result will say so.",
+                    "This machine cannot isolate candidates fully: %s does not work (%s).",
+                    missing ? missing->name : "a mechanism", missing ? missing->detail : "see kgrade doctor");
+    }
+    char spawner[ENGINE_MAX_PATH];
+    engine_program(engine, "kgrade-spawner", spawner);
+    const struct sandbox_options options = {spawner, engine->options.force_reduced ? SANDBOX_REDUCED : level};
+    return sandbox_start(&options, &engine->sandbox, err);
+}
+
+int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
+{
+    static const kgrade_options none;
+    if (!options)
+        options = &none;
+    kgrade *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return fail(err, "out_of_memory", NULL, "No memory for an engine.");
+    engine->options = *options;
+    engine->options.prefix = engine->options.tasks = engine->options.cache = NULL;
+    pthread_mutex_init(&engine->cache_lock, NULL);
+    for (size_t i = 0; device_registry[i] && i < ENGINE_MAX_DEVICES; i++) {
+        engine->slots[i].device = device_registry[i];
+        pthread_mutex_init(&engine->slots[i].lock, NULL);
+        engine->n_slots++;
+    }
+    engine_find_prefix(options, engine->prefix);
+    if (options->tasks)
+        snprintf(engine->tasks_folder, sizeof engine->tasks_folder, "%s", options->tasks);
+    else
+        snprintf(engine->tasks_folder, sizeof engine->tasks_folder, "%.3000s/share/kgrade/tasks", engine->prefix);
+    json_object_seed(0); /* before any thread, as jansson asks */
+    if (make_folders(engine, options, err) || load_tasks(engine, err) || start_sandbox(engine, err)) {
+        kgrade_close(engine);
+        return -1;
+    }
+    *ret = engine;
+    return 0;
+}
+
+void kgrade_close(kgrade *engine)
+{
+    if (!engine)
+        return;
+    sandbox_stop(engine->sandbox);
+    for (size_t i = 0; i < engine->n_tasks; i++)
+        task_free(engine->tasks[i]);
+    for (size_t i = 0; i < engine->n_baselines; i++)
+        bytes_free(&engine->baselines[i].recording);
+    for (size_t i = 0; i < engine->n_references; i++)
+        bytes_free(&engine->references[i].library);
+    for (size_t i = 0; i < engine->n_slots; i++) {
+        json_decref(engine->slots[i].ceilings);
+        pthread_mutex_destroy(&engine->slots[i].lock);
+    }
+    pthread_mutex_destroy(&engine->cache_lock);
+    if (engine->scratch_folder[0])
+        io_remove_tree(engine->scratch_folder, NULL);
+    free(engine);
+}

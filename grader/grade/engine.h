@@ -1,0 +1,64 @@
+/* What an engine holds between grades.  Nothing of one candidate is in it. */
+#ifndef KGRADE_ENGINE_H
+#define KGRADE_ENGINE_H
+
+#include <jansson.h>
+#include <pthread.h>
+
+#include "../../sandbox/sandbox.h"
+#include "../device.h"
+#include "../finding.h"
+#include "../recording.h"
+#include "../task/task.h"
+
+#define ENGINE_MAX_TASKS 256
+#define ENGINE_MAX_DEVICES 8
+#define ENGINE_MAX_PATH 4096
+
+/* What a task's baseline gave on a device: recorded and verified once, then kept. */
+struct baseline {
+    char key[HASH_HEX]; /* of task hash, device and target */
+    struct bytes recording;
+};
+
+/* A task's reference, compiled once. */
+struct reference {
+    char key[HASH_HEX]; /* of reference.c and the compiler's command line */
+    struct bytes library;
+};
+
+struct device_slot {
+    const struct device *device;
+    pthread_mutex_t lock; /* one candidate at a time, from record to the last replay */
+    json_t *ceilings;     /* of the replayer's "ceilings"; NULL until measured; guarded by lock */
+};
+
+struct kgrade {
+    kgrade_options options; /* numbers only; strings are below */
+    char prefix[ENGINE_MAX_PATH];
+    char tasks_folder[ENGINE_MAX_PATH];
+    char cache_folder[ENGINE_MAX_PATH];
+    char scratch_folder[ENGINE_MAX_PATH]; /* 0700, of this engine; removed at the end */
+    struct sandbox *sandbox;
+    struct task *tasks[ENGINE_MAX_TASKS];
+    size_t n_tasks;
+    struct device_slot slots[ENGINE_MAX_DEVICES];
+    size_t n_slots;
+    pthread_mutex_t cache_lock;
+    struct baseline baselines[ENGINE_MAX_TASKS * ENGINE_MAX_DEVICES];
+    size_t n_baselines;
+    struct reference references[ENGINE_MAX_TASKS];
+    size_t n_references;
+};
+
+/* NULL: unknown. */
+const struct task *engine_task(const kgrade *engine, const char *name);
+struct device_slot *engine_slot(kgrade *engine, const struct device *device);
+
+/* PREFIX/libexec/kgrade/NAME */
+void engine_program(const kgrade *engine, const char *name, char ret[ENGINE_MAX_PATH]);
+
+/* Where libexec/kgrade and share/kgrade are: options->prefix, else beside the running program, else as installed. */
+void engine_find_prefix(const kgrade_options *options, char ret[ENGINE_MAX_PATH]);
+
+#endif

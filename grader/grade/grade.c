@@ -1,0 +1,605 @@
+/*
+ * One grade: build, record, replay, judge, in that order, each in processes of its own.  This file only decides what
+ * comes next and what an outcome means; how a step is done is in the step's folder.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../build/build.h"
+#include "baseline.h"
+#include "grade.h"
+#include "result.h"
+
+#define MAX_CASES (2 * TASK_MAX_CASES)
+#define WARM_CALLS 20u
+#define ROOFLINE_SLACK 1.25 /* a ceiling is measured, and a measurement may be low */
+#define ID_BYTES 16
+
+enum step { STEP_TIME_BUILD, STEP_TIME_RECORD, STEP_TIME_BASELINE, STEP_TIME_REPLAY, STEP_TIME_JUDGE, STEP_TIMES };
+static const char *const step_names[STEP_TIMES] = {"build_ms", "record_ms", "baseline_ms", "replay_ms", "judge_ms"};
+
+struct grade {
+    kgrade *engine;
+    const struct task *task;
+    const struct device *device;
+    struct device_slot *slot;
+    const struct device_language *language; /* NULL when a recording is graded */
+    const char *source;
+    size_t source_size;
+    kgrade_progress progress;
+    void *progress_data;
+    bool cancelled;
+
+    struct task_case cases[MAX_CASES]; /* public ones first, then hidden ones */
+    size_t n_public, n_cases;
+    struct case_result results[MAX_CASES];
+
+    struct bytes library;
+    struct recording *recording;
+    struct bytes public_recording; /* without the hidden cases: may leave the house */
+    struct replay candidate, baseline;
+    struct judge_client judge;
+    uint64_t started_ns, step_ns[STEP_TIMES];
+    struct finding finding;
+};
+
+static bool tell(struct grade *g, const char *step, size_t done, size_t total)
+{
+    if (g->progress && !g->progress(g->progress_data, step, (unsigned)done, (unsigned)total))
+        g->cancelled = true;
+    return !g->cancelled;
+}
+
+static int stop_if_cancelled(struct grade *g, const char *step, size_t done, size_t total)
+{
+    if (tell(g, step, done, total))
+        return 0;
+    return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL, "The grade was cancelled.");
+}
+
+/* --- cases --- */
+
+static bool known_dims(const struct grade *g, const int64_t *dims)
+{
+    for (size_t i = 0; i < g->n_cases; i++)
+        if (!memcmp(g->cases[i].dims, dims, g->task->n_dims * sizeof *dims))
+            return true;
+    return false;
+}
+
+static void add_case(struct grade *g, const struct task_case *c)
+{
+    if (g->n_cases < MAX_CASES) {
+        g->cases[g->n_cases] = *c;
+        g->results[g->n_cases] = (struct case_result){.task_case = &g->cases[g->n_cases], .roofline_fraction = -1};
+        g->n_cases++;
+    }
+}
+
+static void choose_cases(struct grade *g)
+{
+    for (size_t i = 0; i < g->task->n_cases; i++)
+        if (task_devices_include(g->task->cases[i].devices, g->device->name))
+            add_case(g, &g->task->cases[i]);
+    g->n_public = g->n_cases;
+    struct task_case hidden[TASK_MAX_CASES];
+    uint64_t seed;
+    io_random(&seed, sizeof seed);
+    size_t n = g->language ? task_draw_hidden(g->task, g->device->name, seed, hidden) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (!known_dims(g, hidden[i].dims))
+            add_case(g, &hidden[i]);
+}
+
+/* --- build and record --- */
+
+static int build(struct grade *g)
+{
+    const char *target = json_string_value(json_object_get(g->candidate.info, "target"));
+    uint64_t start = io_now();
+    int result = stop_if_cancelled(g, "building", 0, 1);
+    if (!result)
+        result = build_candidate(g->engine, g->device, g->language, target ? target : "", g->source, g->source_size,
+                                 &g->library, &g->finding);
+    g->step_ns[STEP_TIME_BUILD] = io_now() - start;
+    return result;
+}
+
+static bool record_told(void *data, size_t done)
+{
+    struct grade *g = data;
+    return tell(g, "recording", done, g->n_cases);
+}
+
+static int record_part(struct grade *g, size_t first, size_t n, bool secret)
+{
+    struct host_overhead overheads[MAX_CASES];
+    memset(overheads, 0, sizeof overheads);
+    const struct record_request request = {.device = g->device,
+                                           .task = g->task,
+                                           .cases = g->cases + first,
+                                           .n_cases = n,
+                                           .warm_calls = secret ? 1 : WARM_CALLS,
+                                           .secret = secret,
+                                           .arena_fd = g->device->shares_arena ? g->candidate.arena_fd : -1,
+                                           .library = &g->library};
+    if (n == 0)
+        return 0;
+    if (record_cases(g->engine, &request, g->recording, overheads, record_told, g, &g->finding))
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        g->results[first + i].recorded = true;
+        g->results[first + i].overhead = overheads[i];
+    }
+    return 0;
+}
+
+static int record(struct grade *g)
+{
+    kgrade_error err = {.code = ""};
+    uint64_t start = io_now();
+    g->recording = recording_new(g->device->name, g->task);
+    if (!g->recording)
+        return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL, "No memory.");
+    int result = record_part(g, 0, g->n_public, false);
+    if (!result && recording_write(g->recording, &g->public_recording, &err))
+        result = finding_infrastructure(&g->finding, &err);
+    /* Hidden dims go to a process of their own, from which nothing comes back to the author. */
+    if (!result)
+        result = record_part(g, g->n_public, g->n_cases - g->n_public, true);
+    g->step_ns[STEP_TIME_RECORD] = io_now() - start;
+    return result;
+}
+
+/* --- replay and judge --- */
+
+static int decide(struct grade *g, struct case_result *r, const json_int_t *snapshots, size_t n)
+{
+    uint64_t start = io_now();
+    int result = 0;
+    for (size_t i = 0; i < n && !result; i++) {
+        struct judgement judgement = {0};
+        result = judge_decide(&g->judge, snapshots[i], &judgement, &g->finding);
+        if (!result)
+            case_result_judge(r, &judgement);
+    }
+    g->step_ns[STEP_TIME_JUDGE] += io_now() - start;
+    return result;
+}
+
+static int one_judged_replay(struct grade *g, struct case_result *r)
+{
+    const int64_t *dims = r->task_case->dims;
+    uint64_t seeds[2], start = io_now();
+    struct replay_time time;
+    json_int_t id;
+    io_random(seeds, sizeof seeds);
+    int result = replay_prepare(&g->candidate, seeds[0], seeds[1], false, &g->finding) ||
+                 replay_run(&g->candidate, false, &time, &g->finding) ||
+                 judge_snapshot(&g->judge, g->task, dims, seeds[0], seeds[1], &id, &g->finding);
+    g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
+    return result ? -1 : decide(g, r, &id, 1);
+}
+
+static int describe_failure(struct grade *g, const struct case_result *r)
+{
+    static const struct {
+        const char *code, *message, *hint;
+    } texts[] = {
+        {"input_modified", "The call changes an input that it may only read.",
+         "Write only to the parameters of kind `out` and `inout`; keep scratch data in a buffer of your own."},
+        {"out_of_bounds_write", "The call writes behind the end of a buffer.",
+         "Guard the last, partial block: check the index against the size before every store."},
+        {"nan_in_output", "The output holds NaN where the reference does not.",
+         "Look for 0/0, inf - inf, and reads of memory that was never written."},
+        {"output_not_written", "Parts of the output were never written.",
+         "Every call must write every element; check the launch size for shapes that are no multiple of your tile."},
+        {"wrong_values", "The output is wrong.",
+         "Compare with the reference on the case shown; every replay has new inputs, so nothing may be kept from an "
+         "earlier call."},
+    };
+    bool hidden = r->task_case->kind == CASE_HIDDEN;
+    if (hidden)
+        return finding_set(&g->finding, KGRADE_WRONG_ANSWER, "hidden_case_failed",
+                           "The kernel must be right for every shape that the task's statement allows: try sizes of "
+                           "1, primes, and sizes just above and below multiples of your tiles.",
+                           "The candidate failed on a hidden case.");
+    cleanup_free char *dims = NULL;
+    json_t *json = task_dims_json(g->task, r->task_case->dims);
+    dims = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (!strcmp(texts[i].code, r->code))
+            return finding_set(&g->finding,
+                               !strcmp(r->code, "input_modified") ? KGRADE_REFUSED : KGRADE_WRONG_ANSWER, r->code,
+                               texts[i].hint, "%s Case: %s.", texts[i].message, dims ? dims : "");
+    return finding_set(&g->finding, KGRADE_WRONG_ANSWER, r->code, NULL, "The answer is wrong.");
+}
+
+static int check_correctness(struct grade *g)
+{
+    for (size_t i = 0; i < g->n_cases; i++) {
+        struct case_result *r = &g->results[i];
+        if (stop_if_cancelled(g, "replaying", i, g->n_cases))
+            return -1;
+        /* Benchmark cases too: a wrong kernel is not worth timing. */
+        if (replay_load(&g->candidate, g->task, r->task_case->dims, &g->finding) || one_judged_replay(g, r))
+            return -1;
+        if (!r->pass)
+            return describe_failure(g, r);
+    }
+    return 0;
+}
+
+static int measure_ceilings(struct grade *g)
+{
+    if (g->slot->ceilings)
+        return 0;
+    g->slot->ceilings = replay_ask(&g->baseline, "ceilings", &g->finding);
+    return g->slot->ceilings ? 0 : -1;
+}
+
+static double ceiling(const struct grade *g, const char *key)
+{
+    return json_number_value(json_object_get(g->slot->ceilings, key));
+}
+
+/* The least time that the task's traffic and arithmetic take at the device's measured ceilings. */
+static void apply_roofline(struct grade *g, struct case_result *r)
+{
+    struct expr_scope scope = task_scope(g->task, r->task_case->dims);
+    int64_t bytes = 0, operations = 0;
+    if (expr_eval(g->task->roofline_bytes, &scope, &bytes, NULL) ||
+        expr_eval(g->task->roofline_operations, &scope, &operations, NULL))
+        return;
+    const char *cache = json_string_value(json_object_get(g->candidate.info, "cache"));
+    bool warm = !cache || strcmp(cache, "cold");
+    double memory_ns = (double)bytes / ceiling(g, "memory_bytes_per_s") * 1e9;
+    double cache_ns = (double)bytes / ceiling(g, "cache_bytes_per_s") * 1e9;
+    double compute_ns = (double)operations / ceiling(g, "operations_per_s") * 1e9;
+    double time = r->sampling.candidate.time.median;
+    r->roofline_bound = compute_ns > memory_ns ? "compute" : "memory";
+    r->roofline_fraction = fmax(memory_ns, compute_ns) / time;
+    /* With warm caches nothing says that the data comes from memory, so only the cache's rate is impossible to beat. */
+    double least = fmax(warm ? cache_ns : memory_ns, compute_ns);
+    if (r->sampling.verdict == KGRADE_ACCEPTED && time * ROOFLINE_SLACK < least) {
+        r->sampling.verdict = KGRADE_SUSPECT;
+        snprintf(r->sampling.code, sizeof r->sampling.code, "faster_than_roofline");
+        snprintf(r->sampling.message, sizeof r->sampling.message,
+                 "A replay took %.0f ns, but this device needs at least %.0f ns for the task's work.", time, least);
+    }
+}
+
+static int sample_case(struct grade *g, struct case_result *r)
+{
+    const int64_t *dims = r->task_case->dims;
+    uint64_t start = io_now();
+    const char *cache = json_string_value(json_object_get(g->candidate.info, "cache"));
+    const struct sampling_request request = {
+        .options = &g->engine->options,
+        .task = g->task,
+        .dims = dims,
+        .candidate = &g->candidate,
+        .baseline = &g->baseline,
+        .judge = &g->judge,
+        .cold = cache && !strcmp(cache, "cold"),
+        .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns"))};
+    int result = replay_load(&g->candidate, g->task, dims, &g->finding) ||
+                 replay_load(&g->baseline, g->task, dims, &g->finding) ||
+                 sampling_run(&request, &r->sampling, &g->finding);
+    g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
+    if (result || decide(g, r, r->sampling.snapshots, r->sampling.n_snapshots))
+        return -1;
+    r->sampled = true;
+    apply_roofline(g, r);
+    return r->pass ? 0 : describe_failure(g, r);
+}
+
+static int measure(struct grade *g)
+{
+    for (size_t i = 0; i < g->n_public; i++) {
+        if (g->cases[i].kind != CASE_BENCHMARK)
+            continue;
+        if (stop_if_cancelled(g, "judging", i, g->n_public) || sample_case(g, &g->results[i]))
+            return -1;
+    }
+    /* All figures are taken before one of them is doubted, so that the result shows them. */
+    for (size_t i = 0; i < g->n_public; i++) {
+        const struct sampling *s = &g->results[i].sampling;
+        if (!g->results[i].sampled || s->verdict == KGRADE_ACCEPTED)
+            continue;
+        return finding_set(&g->finding, s->verdict, s->code,
+                           s->verdict == KGRADE_UNRESOLVED
+                               ? "Grade again when the machine is less busy; the figures are in the result."
+                               : "The figures are in the result; an operator should look at the recording.",
+                           "%s", s->message);
+    }
+    return 0;
+}
+
+static int open_baseline(struct grade *g)
+{
+    struct task_case benchmarks[MAX_CASES];
+    size_t n = 0;
+    uint64_t start = io_now();
+    const struct bytes *recording;
+    for (size_t i = 0; i < g->n_public; i++)
+        if (g->cases[i].kind == CASE_BENCHMARK)
+            benchmarks[n++] = g->cases[i];
+    int result = baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info, &recording,
+                              &g->finding) ||
+                 replay_open(g->engine, g->device, g->task, benchmarks, n, &g->baseline, &g->finding) ||
+                 measure_ceilings(g) || replay_give(&g->baseline, recording, &g->finding);
+    g->step_ns[STEP_TIME_BASELINE] = io_now() - start;
+    return result ? -1 : 0;
+}
+
+static int replay_all(struct grade *g)
+{
+    kgrade_error err = {.code = ""};
+    cleanup_bytes struct bytes file = {0};
+    uint64_t start = io_now();
+    if (recording_write(g->recording, &file, &err))
+        return finding_infrastructure(&g->finding, &err);
+    if (judge_open(g->engine, g->device, g->task, g->candidate.arena_fd, &g->judge, &g->finding) ||
+        replay_give(&g->candidate, &file, &g->finding))
+        return -1;
+    g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
+    if (check_correctness(g) || open_baseline(g))
+        return -1;
+    return measure(g);
+}
+
+/* --- the result --- */
+
+/* Geometric mean of the speedups of all benchmark cases. */
+static double score_of(const struct grade *g)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_public; i++)
+        if (g->results[i].sampled) {
+            sum += log(g->results[i].sampling.speedup);
+            n++;
+        }
+    return n ? exp(sum / (double)n) : 0;
+}
+
+static json_t *steps_json(const struct grade *g)
+{
+    json_t *json = json_object();
+    for (size_t i = 0; i < STEP_TIMES; i++)
+        json_object_set_new(json, step_names[i], json_real((double)g->step_ns[i] / (double)IO_NS_PER_MS));
+    json_object_set_new(json, "total_ms", json_real((double)(io_now() - g->started_ns) / (double)IO_NS_PER_MS));
+    return json;
+}
+
+static json_t *reason_json(const struct finding *f)
+{
+    return json_pack("{s:s, s:s, s:s, s:s?, s:b}", "code", f->reason.code, "message", f->reason.message, "hint",
+                     f->reason.hint, "log", f->log, "retryable", f->retryable);
+}
+
+static json_t *candidate_json(const struct grade *g)
+{
+    char hash[HASH_HEX];
+    if (!g->language) {
+        hash_hex(g->public_recording.data, g->public_recording.size, hash);
+        return json_pack("{s:s, s:s, s:I}", "hash", hash, "language", "recording", "bytes",
+                         (json_int_t)g->public_recording.size);
+    }
+    hash_hex(g->source, g->source_size, hash);
+    return json_pack("{s:s, s:s, s:I}", "hash", hash, "language", g->language->name, "bytes",
+                     (json_int_t)g->source_size);
+}
+
+static json_t *result_json(const struct grade *g, kgrade_verdict verdict, double score)
+{
+    uint8_t random[ID_BYTES];
+    char id[2 * ID_BYTES + 1], now[32];
+    time_t t = time(NULL);
+    struct tm utc;
+    io_random(random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(id + 2 * i, 3, "%02x", random[i]);
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
+    json_t *cases = json_array();
+    for (size_t i = 0; i < g->n_cases; i++)
+        json_array_append_new(cases, case_result_json(&g->results[i], g->task, g->candidate.info));
+    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:o, s:f, s:o, s:o, s:o, s:s}", "schema",
+                     KGRADE_SCHEMA, "id", id, "graded_at", now, "task", "name", g->task->name, "hash", g->task->hash,
+                     "candidate", candidate_json(g), "device", g->device->name, "verdict",
+                     kgrade_verdict_name(verdict), "reason",
+                     verdict == KGRADE_ACCEPTED ? json_null() : reason_json(&g->finding), "score", score, "cases",
+                     cases, "environment",
+                     result_environment(g->candidate.info, sandbox_level_of(g->engine->sandbox)), "steps",
+                     steps_json(g), "scored", "device_time");
+}
+
+static int finish(struct grade *g, bool failed, kgrade_result **ret, kgrade_error *err)
+{
+    kgrade_result *result = calloc(1, sizeof *result);
+    if (!result)
+        return fail(err, "out_of_memory", NULL, "No memory for a result.");
+    result->verdict = failed ? g->finding.verdict : KGRADE_ACCEPTED;
+    result->score = failed ? 0 : score_of(g);
+    json_t *json = result_json(g, result->verdict, result->score);
+    result->json = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(json);
+    if (!result->json) {
+        free(result);
+        return fail(err, "out_of_memory", NULL, "The result could not be written as JSON.");
+    }
+    result->recording = g->public_recording;
+    g->public_recording = (struct bytes){0};
+    tell(g, "done", 1, 1);
+    *ret = result;
+    return 0;
+}
+
+static void grade_free(struct grade *g)
+{
+    judge_close(&g->judge);
+    replay_close(&g->candidate);
+    replay_close(&g->baseline);
+    recording_free(g->recording);
+    bytes_free(&g->library);
+    bytes_free(&g->public_recording);
+    for (size_t i = 0; i < g->n_cases; i++)
+        json_decref(g->results[i].correctness);
+    finding_free(&g->finding);
+    free(g);
+}
+
+static void cleanup_grade_(struct grade **g)
+{
+    if (*g)
+        grade_free(*g);
+}
+#define cleanup_grade __attribute__((cleanup(cleanup_grade_)))
+
+static struct grade *grade_new(kgrade *engine, const struct task *task, const struct device *device,
+                               kgrade_progress progress, void *data)
+{
+    static const struct replay no_replay = REPLAY_NONE;
+    static const struct judge_client no_judge = JUDGE_NONE;
+    struct grade *g = calloc(1, sizeof *g);
+    if (!g)
+        return NULL;
+    g->engine = engine;
+    g->task = task;
+    g->device = device;
+    g->slot = engine_slot(engine, device);
+    g->progress = progress;
+    g->progress_data = data;
+    g->candidate = g->baseline = no_replay;
+    g->judge = no_judge;
+    g->started_ns = io_now();
+    return g;
+}
+
+/* --- the public functions --- */
+
+static bool is_utf8(const char *text, size_t size)
+{
+    json_t *string = json_stringn(text, size);
+    json_decref(string);
+    return string != NULL && !memchr(text, 0, size);
+}
+
+static int check_names(kgrade *engine, const char *task, const char *device, const struct task **ret_task,
+                       const struct device **ret_device, kgrade_error *err)
+{
+    *ret_task = task ? engine_task(engine, task) : NULL;
+    if (!*ret_task)
+        return fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.", "There is no task \"%.64s\".",
+                    task ? task : "");
+    *ret_device = device ? device_find(device) : NULL;
+    if (!*ret_device)
+        return fail(err, "unknown_device", "`kgrade doctor` shows what each device needs.",
+                    "There is no device \"%.64s\"; built in are: %s.", device ? device : "", device_names());
+    if (!task_devices_include((*ret_task)->devices, device))
+        return fail(err, "task_not_for_device", NULL, "Task \"%s\" is for these devices: %s.", task,
+                    (*ret_task)->devices);
+    return 0;
+}
+
+static int check_request(kgrade *engine, const kgrade_request *r, const struct task **ret_task,
+                         const struct device **ret_device, const struct device_language **ret_language,
+                         kgrade_error *err)
+{
+    if (check_names(engine, r->task, r->device, ret_task, ret_device, err))
+        return -1;
+    *ret_language = r->language ? device_language_find(*ret_device, r->language) : (*ret_device)->languages;
+    if (!*ret_language)
+        return fail(err, "unknown_language", "Leave the language out to get the device's first.",
+                    "Device \"%s\" does not take the language \"%.64s\"; its first is \"%s\".", r->device, r->language,
+                    (*ret_device)->languages[0].name);
+    if (!r->source || r->source_size == 0)
+        return fail(err, "empty_source", "`kgrade new TASK` prints a source to start from.", "The source is empty.");
+    if (r->source_size > KGRADE_MAX_SOURCE_BYTES)
+        return fail(err, "source_too_large", "Leave out what the kernel does not need.",
+                    "The source has %zu bytes; at most %u are taken.", r->source_size, KGRADE_MAX_SOURCE_BYTES);
+    if (!is_utf8(r->source, r->source_size))
+        return fail(err, "source_not_utf8", "Save the source as UTF-8 without NUL bytes.",
+                    "The source is not UTF-8 text.");
+    return 0;
+}
+
+int kgrade_check_request(kgrade *engine, const kgrade_request *request, kgrade_error *err)
+{
+    const struct task *task;
+    const struct device *device;
+    const struct device_language *language;
+    return check_request(engine, request, &task, &device, &language, err);
+}
+
+static int conclude(struct grade *g, int failed, kgrade_result **ret, kgrade_error *err)
+{
+    /* A cancelled grade has no result. */
+    if (g->cancelled)
+        return fail(err, "cancelled", NULL, "The grade was cancelled.");
+    return finish(g, failed != 0, ret, err);
+}
+
+int grade_source(kgrade *engine, const struct task *task, const struct device *device,
+                 const struct device_language *language, const char *source, size_t size, kgrade_progress progress,
+                 void *data, kgrade_result **ret, kgrade_error *err)
+{
+    cleanup_grade struct grade *g = grade_new(engine, task, device, progress, data);
+    if (!g)
+        return fail(err, "out_of_memory", NULL, "No memory for a grade.");
+    g->language = language;
+    g->source = source;
+    g->source_size = size;
+    choose_cases(g);
+    pthread_mutex_lock(&g->slot->lock);
+    int failed = replay_open(engine, device, task, g->cases, g->n_cases, &g->candidate, &g->finding) || build(g) ||
+                 record(g) || replay_all(g);
+    int result = conclude(g, failed, ret, err);
+    pthread_mutex_unlock(&g->slot->lock);
+    return result;
+}
+
+int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress, void *data,
+                 kgrade_result **ret, kgrade_error *err)
+{
+    const struct task *task;
+    const struct device *device;
+    const struct device_language *language;
+    if (check_request(engine, request, &task, &device, &language, err))
+        return -1;
+    return grade_source(engine, task, device, language, request->source, request->source_size, progress, data, ret,
+                        err);
+}
+
+int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_t size, kgrade_progress progress,
+                  void *progress_data, kgrade_result **ret, kgrade_error *err)
+{
+    const struct task *task;
+    const struct device *device;
+    cleanup_recording struct recording *recording = NULL;
+    if (recording_parse(data, size, &recording, err) ||
+        check_names(engine, task_name, recording->device, &task, &device, err))
+        return -1;
+    cleanup_grade struct grade *g = grade_new(engine, task, device, progress, progress_data);
+    if (!g)
+        return fail(err, "out_of_memory", NULL, "No memory for a grade.");
+    g->recording = steal_pointer(&recording);
+    if (recording_write(g->recording, &g->public_recording, err))
+        return -1;
+    choose_cases(g);
+    pthread_mutex_lock(&g->slot->lock);
+    int failed =
+        replay_open(engine, device, task, g->cases, g->n_cases, &g->candidate, &g->finding) || replay_all(g);
+    int result = conclude(g, failed, ret, err);
+    pthread_mutex_unlock(&g->slot->lock);
+    return result;
+}

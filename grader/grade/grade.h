@@ -1,0 +1,12 @@
+/* Grading a source against a task that need not be in the engine's folder. */
+#ifndef KGRADE_GRADE_H
+#define KGRADE_GRADE_H
+
+#include "engine.h"
+
+/* As kgrade_grade, with names already looked up and the source already checked. */
+int grade_source(kgrade *engine, const struct task *task, const struct device *device,
+                 const struct device_language *language, const char *source, size_t size, kgrade_progress progress,
+                 void *data, kgrade_result **ret, kgrade_error *err);
+
+#endif

@@ -1,0 +1,68 @@
+#include "compare.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How far an element is outside its tolerance: at most 1 passes. */
+static double excess(double got, double expected, const struct tolerance *t, double *ret_error)
+{
+    *ret_error = fabs(got - expected);
+    if (isnan(expected))
+        return isnan(got) ? 0 : INFINITY;
+    if (isinf(expected) || !isfinite(got)) {
+        *ret_error = got == expected ? 0 : INFINITY;
+        return got == expected ? 0 : INFINITY;
+    }
+    double allowed = t ? t->absolute + t->relative * fabs(expected) : 0;
+    if (*ret_error <= allowed)
+        return allowed > 0 ? *ret_error / allowed : 0;
+    return allowed > 0 ? *ret_error / allowed : INFINITY;
+}
+
+void compare_output(enum dtype type, const void *got, const void *poison, const void *expected, uint64_t count,
+                    const struct tolerance *tolerance, struct comparison *ret)
+{
+    size_t size = dtype_size(type);
+    bool is_float = dtype_is_float(type);
+    struct comparison c = {.count = count, .norm_ok = true};
+    double worst = -1, difference2 = 0, expected2 = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        double e = is_float ? ((const double *)expected)[i] : (double)((const int64_t *)expected)[i];
+        double g = dtype_load_double(type, got, i), error;
+        double x = excess(g, e, tolerance, &error);
+        if (!is_float) {
+            /* 64-bit integers do not fit a double: compare what was meant, not its rounding. */
+            int64_t exact;
+            dtype_widen(type, (const char *)got + i * size, 1, &exact);
+            if (!tolerance)
+                x = exact == ((const int64_t *)expected)[i] ? 0 : INFINITY;
+        }
+        if (isfinite(e) && isfinite(g)) {
+            difference2 += (g - e) * (g - e);
+            expected2 += e * e;
+        }
+        if (x > 1) {
+            c.bad++;
+            if (isnan(g) && !isnan(e))
+                c.nan++;
+            if (!memcmp((const char *)got + i * size, (const char *)poison + i * size, size))
+                c.unwritten++;
+        }
+        if (x > worst || (isinf(x) && isinf(worst) && error > c.worst_error)) {
+            worst = x;
+            c.worst_index = i;
+            c.worst_error = error;
+            c.worst_expected = e;
+            c.worst_got = g;
+        }
+    }
+    c.norm = expected2 > 0 ? sqrt(difference2 / expected2) : sqrt(difference2);
+    if (tolerance)
+        c.norm_ok = c.norm <= (expected2 > 0 ? tolerance->norm : tolerance->absolute);
+    *ret = c;
+}
+
+bool comparison_passes(const struct comparison *c)
+{
+    return c->bad == 0 && c->norm_ok;
+}

@@ -1,0 +1,28 @@
+/* Comparing one output with the reference, element by element and by norm. */
+#ifndef KGRADE_JUDGE_COMPARE_H
+#define KGRADE_JUDGE_COMPARE_H
+
+#include "../task/task.h"
+
+struct comparison {
+    uint64_t count;
+    uint64_t bad;       /* elements outside the tolerance, non-finite mismatches included */
+    uint64_t nan;       /* elements that are NaN where the reference is not */
+    uint64_t unwritten; /* bad elements that still hold the poison */
+    bool norm_ok;
+    double norm;        /* ||got - expected||2 / ||expected||2 over finite elements; the numerator alone when the
+                           denominator is 0 */
+    /* The element farthest outside (or nearest to the edge of) its tolerance. */
+    uint64_t worst_index;
+    double worst_error; /* |got - expected| */
+    double worst_expected, worst_got;
+};
+
+/* got: count elements of type; poison: the same number of bytes; expected: double for float types, int64_t for the
+ * rest.  tolerance NULL: exact. */
+void compare_output(enum dtype type, const void *got, const void *poison, const void *expected, uint64_t count,
+                    const struct tolerance *tolerance, struct comparison *ret);
+
+bool comparison_passes(const struct comparison *comparison);
+
+#endif

@@ -1,0 +1,69 @@
+#define _GNU_SOURCE
+#include "judge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../build/build.h"
+
+#define JUDGE_TIMEOUT_NS (300 * IO_NS_PER_S) /* a double-precision reference on one core can be slow */
+#define JUDGE_MAX_LIFE_NS (3600 * IO_NS_PER_S)
+
+static int request(struct judge_client *j, json_t *json, int fd, struct worker_outcome *o, struct finding *f)
+{
+    worker_request(&j->worker, json, NULL, 0, fd, io_now() + j->timeout_ns, o);
+    return o->answer == WORKER_ANSWERED ? 0 : worker_fault(o, "judge", f);
+}
+
+int judge_open(kgrade *engine, const struct device *device, const struct task *task, int arena_fd,
+               struct judge_client *ret, struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    const struct bytes *library;
+    if (build_reference(engine, task, &library, f))
+        return -1;
+    cleanup_close int reference = jails_memory_file("reference.so", library->data, library->size, &err);
+    if (reference < 0 || worker_start(engine, device, STEP_JUDGE, JUDGE_MAX_LIFE_NS, &ret->worker, &err))
+        return finding_infrastructure(f, &err);
+    ret->timeout_ns = JUDGE_TIMEOUT_NS;
+    {
+        cleanup_outcome struct worker_outcome o;
+        if (request(ret, json_pack("{s:s, s:s}", "op", "open", "task", task->text), arena_fd, &o, f))
+            return -1;
+    }
+    cleanup_outcome struct worker_outcome o;
+    return request(ret, json_pack("{s:s}", "op", "reference"), reference, &o, f);
+}
+
+int judge_snapshot(struct judge_client *j, const struct task *task, const int64_t *dims, uint64_t seed,
+                   uint64_t poison, json_int_t *ret_id, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o;
+    if (request(j,
+                json_pack("{s:s, s:o, s:o, s:o}", "op", "snapshot", "dims", wire_dims_json(dims, task->n_dims),
+                          "seed", wire_u64_json(seed), "poison", wire_u64_json(poison)),
+                -1, &o, f))
+        return -1;
+    *ret_id = json_integer_value(json_object_get(o.message.json, "id"));
+    return 0;
+}
+
+int judge_decide(struct judge_client *j, json_int_t id, struct judgement *ret, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o;
+    if (request(j, json_pack("{s:s, s:I}", "op", "judge", "id", id), -1, &o, f))
+        return -1;
+    const char *code = json_string_value(json_object_get(o.message.json, "code"));
+    /* A positive verdict is required: anything short of "pass": true is a failure. */
+    ret->pass = json_is_true(json_object_get(o.message.json, "pass"));
+    snprintf(ret->code, sizeof ret->code, "%s", code ? code : ret->pass ? "" : "wrong_values");
+    ret->correctness = json_incref(json_object_get(o.message.json, "correctness"));
+    return 0;
+}
+
+void judge_close(struct judge_client *j)
+{
+    worker_end(&j->worker);
+}

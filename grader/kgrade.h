@@ -1,0 +1,124 @@
+/*
+ * libkgrade: grade a GPU kernel.
+ *
+ *     kgrade *engine;
+ *     kgrade_error error;
+ *     if (kgrade_open(NULL, &engine, &error)) ...
+ *     kgrade_request request = {.task = "matmul", .device = "opencl", .language = "c", .source = text, .source_size = n};
+ *     kgrade_result *result;
+ *     if (kgrade_grade(engine, &request, NULL, NULL, &result, &error)) ... // only bad requests
+ *     puts(kgrade_result_json(result));
+ *
+ * An engine may be used from several threads; grades on the same device wait for each other.  The process
+ * that calls kgrade_open gets one child, the spawner, which does all further forking.
+ * Functions return 0 on success and -1 with *error filled otherwise; error may be NULL.
+ * Strings returned as `const char *` belong to the object they came from; `char **ret` is freed with free().
+ */
+#ifndef KGRADE_H
+#define KGRADE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kgrade/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KGRADE_API __attribute__((visibility("default")))
+
+#define KGRADE_SCHEMA "kgrade.grade/1"
+#define KGRADE_MAX_SOURCE_BYTES (1u << 20)
+
+/* "0.1.0" */
+KGRADE_API const char *kgrade_version(void);
+
+typedef struct kgrade kgrade;
+
+typedef struct kgrade_options {
+    const char *prefix;     /* where libexec/kgrade and share/kgrade are; NULL: beside the program, else as installed */
+    const char *tasks;      /* folder of tasks; NULL: PREFIX/share/kgrade/tasks */
+    const char *cache;      /* folder for compiled references and baseline recordings; NULL: a private temporary one */
+    bool allow_reduced;     /* accept SANDBOX_REDUCED where the machine cannot give more */
+    bool force_reduced;     /* run reduced even where full would work; for testing */
+    double precision;       /* target half-width of the speedup's confidence interval; 0: 0.005 */
+    uint32_t max_samples;   /* per benchmark case; 0: 400 */
+    double max_seconds;     /* of sampling per benchmark case; 0: 3 */
+    double build_timeout_s, record_timeout_s, replay_timeout_s; /* 0: 60, 20, 60 */
+} kgrade_options;
+
+/* Errors: `sandbox_unavailable`, `tasks_unreadable`, `task_invalid`, `spawner_failed`. */
+KGRADE_API int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *error);
+KGRADE_API void kgrade_close(kgrade *engine);
+
+/* What this machine can do, as JSON: devices, compilers, sandbox mechanisms, clocks; each entry has "name", "ok",
+ * "detail" and, when not ok, "fix". */
+KGRADE_API int kgrade_doctor(const kgrade_options *options, char **ret_json, kgrade_error *error);
+
+/* Tasks. */
+KGRADE_API int kgrade_tasks_json(kgrade *engine, char **ret_json, kgrade_error *error);
+KGRADE_API int kgrade_task_json(kgrade *engine, const char *name, char **ret_json, kgrade_error *error);
+/* A source file to start from. */
+KGRADE_API int kgrade_task_skeleton(kgrade *engine, const char *task, const char *device, char **ret_source,
+                                    kgrade_error *error);
+/* Lints a task folder; *ret_json lists findings; *ret_passed tells whether it is fit for use. */
+KGRADE_API int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed, char **ret_json,
+                                 kgrade_error *error);
+
+/* A grade. */
+typedef enum kgrade_verdict {
+    KGRADE_ACCEPTED,
+    KGRADE_WRONG_ANSWER,
+    KGRADE_BUILD_FAILED,
+    KGRADE_REFUSED,
+    KGRADE_RUNTIME_ERROR,
+    KGRADE_TIMEOUT,
+    KGRADE_UNRESOLVED,
+    KGRADE_SUSPECT,
+    KGRADE_INFRASTRUCTURE_ERROR,
+} kgrade_verdict;
+
+KGRADE_API const char *kgrade_verdict_name(kgrade_verdict verdict); /* "accepted", ... */
+
+typedef struct kgrade_request {
+    const char *task, *device, *language; /* language NULL: the device's first */
+    const char *source;
+    size_t source_size;
+} kgrade_request;
+
+/* Called from the grading thread as a grade proceeds.  step is "building", "recording", "replaying", "judging" or
+ * "done"; done and total count cases within the step.  Return false to cancel. */
+typedef bool (*kgrade_progress)(void *data, const char *step, unsigned done, unsigned total);
+
+typedef struct kgrade_result kgrade_result;
+
+/* Checks a request without grading: `unknown_task`, `unknown_device`, `unknown_language`, `empty_source`,
+ * `source_too_large`, `source_not_utf8`, `task_not_for_device`. */
+KGRADE_API int kgrade_check_request(kgrade *engine, const kgrade_request *request, kgrade_error *error);
+
+/* Fails only for a bad request (the codes above) or `cancelled`; everything else, infrastructure faults included, is
+ * a result with a verdict. */
+KGRADE_API int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress, void *data,
+                            kgrade_result **ret, kgrade_error *error);
+
+KGRADE_API kgrade_verdict kgrade_result_verdict(const kgrade_result *result);
+KGRADE_API double kgrade_result_score(const kgrade_result *result);
+KGRADE_API const char *kgrade_result_json(const kgrade_result *result); /* schema kgrade.grade/1 */
+/* The recording that was replayed, in the format of RECORDING.md; NULL when the grade did not get that far. */
+KGRADE_API const void *kgrade_result_recording(const kgrade_result *result, size_t *ret_size);
+KGRADE_API void kgrade_result_free(kgrade_result *result);
+
+/* Recordings. */
+/* As JSON, and as Graphviz DOT. */
+KGRADE_API int kgrade_recording_show(const void *data, size_t size, bool dot, char **ret_text, kgrade_error *error);
+/* Grades a recording again, without its source. */
+KGRADE_API int kgrade_replay(kgrade *engine, const char *task, const void *recording, size_t size,
+                             kgrade_progress progress, void *data, kgrade_result **ret, kgrade_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

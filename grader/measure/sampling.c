@@ -1,0 +1,267 @@
+#define _GNU_SOURCE
+#include "sampling.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+
+struct side {
+    struct replay *replay;
+    double *times, *walls; /* one per pair */
+    double floor_ns, floor_wall_ns;
+    size_t voids;
+};
+
+struct sampler {
+    const struct sampling_request *request;
+    struct side candidate, baseline;
+    double *ratios, *scratch;
+    size_t n, room;
+    uint64_t chosen; /* bit i: pair i < SAMPLING_MIN_SAMPLES is judged */
+};
+
+static uint64_t random_u64(void)
+{
+    uint64_t value;
+    io_random(&value, sizeof value);
+    return value;
+}
+
+static double median(const struct sampler *s, const double *values, size_t n)
+{
+    memcpy(s->scratch, values, n * sizeof *values);
+    statistics_sort(s->scratch, n);
+    return statistics_quantile(s->scratch, n, 0.5);
+}
+
+static int measure_floor(struct sampler *s, struct side *side, struct finding *f)
+{
+    size_t n = 0;
+    for (size_t tries = 0; n < SAMPLING_FLOOR_SAMPLES; tries++) {
+        struct replay_time t;
+        if (tries > SAMPLING_FLOOR_SAMPLES + SAMPLING_MAX_VOIDS)
+            return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "floor_failed", "Try again when the machine is less busy.",
+                               "The floor of the measurement could not be taken.");
+        if (replay_run(side->replay, true, &t, f))
+            return -1;
+        if (t.is_void)
+            continue;
+        side->times[n] = t.ns;
+        side->walls[n] = t.wall_ns;
+        n++;
+    }
+    side->floor_ns = median(s, side->times, n);
+    side->floor_wall_ns = median(s, side->walls, n);
+    return 0;
+}
+
+/* One sample that is not void; its seeds are returned for the judge. */
+static int take(const struct sampler *s, struct side *side, double *ret_ns, double *ret_wall, uint64_t seeds[2],
+                struct finding *f)
+{
+    for (size_t tries = 0; tries < SAMPLING_MAX_VOIDS; tries++) {
+        struct replay_time t;
+        seeds[0] = random_u64();
+        seeds[1] = random_u64();
+        if (replay_prepare(side->replay, seeds[0], seeds[1], s->request->cold, f) ||
+            replay_run(side->replay, false, &t, f))
+            return -1;
+        if (!t.is_void) {
+            *ret_ns = t.ns - side->floor_ns;
+            *ret_wall = t.wall_ns;
+            return 0;
+        }
+        side->voids++;
+    }
+    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "samples_void", "Try again when the machine is less busy.",
+                       "%u samples in a row were void.", SAMPLING_MAX_VOIDS);
+}
+
+static bool is_chosen(const struct sampler *s, size_t pair)
+{
+    if (pair < SAMPLING_MIN_SAMPLES)
+        return s->chosen >> pair & 1;
+    return random_u64() % SAMPLING_JUDGE_ONE_IN == 0;
+}
+
+static int take_candidate(struct sampler *s, struct sampling *ret, struct finding *f)
+{
+    uint64_t seeds[2];
+    struct side *c = &s->candidate;
+    if (take(s, c, &c->times[s->n], &c->walls[s->n], seeds, f))
+        return -1;
+    if (ret->n_snapshots == SAMPLING_MAX_JUDGED || !is_chosen(s, s->n))
+        return 0;
+    return judge_snapshot(s->request->judge, s->request->task, s->request->dims, seeds[0], seeds[1],
+                          &ret->snapshots[ret->n_snapshots], f)
+               ? -1
+               : (ret->n_snapshots++, 0);
+}
+
+static int blame_baseline(const struct finding *inner, struct finding *f)
+{
+    if (inner->verdict == KGRADE_INFRASTRUCTURE_ERROR) {
+        *f = *inner;
+        return -1;
+    }
+    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed", "Run `kgrade check-task` on the task.",
+                       "The task's baseline failed: %s", inner->reason.message);
+}
+
+static int take_baseline(struct sampler *s, struct finding *f)
+{
+    uint64_t seeds[2];
+    struct side *b = &s->baseline;
+    struct finding inner = {.log = NULL};
+    if (take(s, b, &b->times[s->n], &b->walls[s->n], seeds, &inner))
+        return blame_baseline(&inner, f);
+    return 0;
+}
+
+/* Which side goes first is drawn anew, so that neither always runs on what the other left behind. */
+static int take_pair(struct sampler *s, struct sampling *ret, struct finding *f)
+{
+    bool candidate_first = random_u64() & 1;
+    if (candidate_first && take_candidate(s, ret, f))
+        return -1;
+    if (take_baseline(s, f))
+        return -1;
+    if (!candidate_first && take_candidate(s, ret, f))
+        return -1;
+    double c = s->candidate.times[s->n], b = s->baseline.times[s->n];
+    s->ratios[s->n] = c > 0 && b > 0 ? b / c : 0;
+    s->n++;
+    return 0;
+}
+
+static void choose_judged(struct sampler *s)
+{
+    for (int i = 0; i < 3; i++)
+        s->chosen |= 1ull << (random_u64() % SAMPLING_MIN_SAMPLES);
+}
+
+static void interval(const struct sampler *s, struct sampling *ret)
+{
+    memcpy(s->scratch, s->ratios, s->n * sizeof *s->ratios);
+    statistics_sort(s->scratch, s->n);
+    ret->speedup = statistics_quantile(s->scratch, s->n, 0.5);
+    statistics_median_interval(s->scratch, s->n, 1.96, &ret->low, &ret->high);
+}
+
+static bool narrow_enough(const struct sampling *ret, double precision)
+{
+    return ret->speedup > 0 && (ret->high - ret->low) / 2 <= precision * ret->speedup;
+}
+
+static int sample_until_done(struct sampler *s, struct sampling *ret, struct finding *f)
+{
+    const kgrade_options *o = s->request->options;
+    double precision = o->precision > 0 ? o->precision : SAMPLING_DEFAULT_PRECISION;
+    double seconds = o->max_seconds > 0 ? o->max_seconds : SAMPLING_DEFAULT_SECONDS;
+    uint64_t end = io_now() + (uint64_t)(seconds * (double)IO_NS_PER_S);
+    ret->stopped = "samples";
+    while (s->n < s->room) {
+        if (take_pair(s, ret, f))
+            return -1;
+        if (s->n < SAMPLING_MIN_SAMPLES)
+            continue;
+        if (s->n % 10 == 0) {
+            interval(s, ret);
+            if (narrow_enough(ret, precision)) {
+                ret->stopped = "precision";
+                break;
+            }
+        }
+        if (io_now() > end) {
+            ret->stopped = "time";
+            break;
+        }
+    }
+    interval(s, ret);
+    return 0;
+}
+
+static void summarise(const struct sampler *s, const struct side *side, struct series *ret)
+{
+    memcpy(s->scratch, side->times, s->n * sizeof *side->times);
+    statistics_sort(s->scratch, s->n);
+    statistics_summarise(s->scratch, s->n, &ret->time);
+    ret->floor_ns = side->floor_ns;
+    ret->voids = side->voids;
+}
+
+static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code, const char *format, ...)
+{
+    va_list ap;
+    ret->verdict = verdict;
+    snprintf(ret->code, sizeof ret->code, "%s", code);
+    va_start(ap, format);
+    vsnprintf(ret->message, sizeof ret->message, format, ap);
+    va_end(ap);
+}
+
+/* Whether the figures can stand at all. */
+static void check(const struct sampler *s, struct sampling *ret)
+{
+    double device = ret->candidate.time.median;
+    double wall = median(s, s->candidate.walls, s->n) - s->candidate.floor_wall_ns;
+    double allowed = fmax(SAMPLING_GUARD_RELATIVE * device, SAMPLING_GUARD_NS);
+    if (device < 2 * s->request->resolution_ns || ret->speedup <= 0)
+        doubt(ret, KGRADE_UNRESOLVED, "below_resolution",
+              "The kernel takes less time than the clock resolves (%.0f ns).", s->request->resolution_ns);
+    else if (wall - device > allowed || device - wall > allowed)
+        doubt(ret, KGRADE_SUSPECT, "clocks_disagree",
+              "The device's stamps say %.0f ns for a replay and the grader's own clock says %.0f ns.", device, wall);
+    else if (ret->high - ret->low > 2 * SAMPLING_NOISE_LIMIT * ret->speedup)
+        doubt(ret, KGRADE_UNRESOLVED, "too_noisy", "The speedup is only known to lie between %.3f and %.3f.", ret->low,
+              ret->high);
+}
+
+static int run(struct sampler *s, struct sampling *ret, struct finding *f)
+{
+    uint64_t seeds[2];
+    double ns, wall;
+    choose_judged(s);
+    if (measure_floor(s, &s->candidate, f) || measure_floor(s, &s->baseline, f))
+        return -1;
+    for (unsigned i = 0; i < SAMPLING_WARMUPS; i++) {
+        struct finding inner = {.log = NULL};
+        if (take(s, &s->candidate, &ns, &wall, seeds, f))
+            return -1;
+        if (take(s, &s->baseline, &ns, &wall, seeds, &inner))
+            return blame_baseline(&inner, f);
+    }
+    s->candidate.voids = s->baseline.voids = 0;
+    if (sample_until_done(s, ret, f))
+        return -1;
+    summarise(s, &s->candidate, &ret->candidate);
+    summarise(s, &s->baseline, &ret->baseline);
+    check(s, ret);
+    return 0;
+}
+
+int sampling_run(const struct sampling_request *request, struct sampling *ret, struct finding *f)
+{
+    size_t room = request->options->max_samples ? request->options->max_samples : SAMPLING_DEFAULT_SAMPLES;
+    if (room < SAMPLING_MIN_SAMPLES)
+        room = SAMPLING_MIN_SAMPLES;
+    size_t each = room > SAMPLING_FLOOR_SAMPLES ? room : SAMPLING_FLOOR_SAMPLES;
+    cleanup_free double *memory = calloc(6 * each, sizeof *memory);
+    if (!memory)
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL, "No memory for samples.");
+    struct sampler s = {.request = request,
+                        .candidate = {.replay = request->candidate, .times = memory, .walls = memory + each},
+                        .baseline = {.replay = request->baseline, .times = memory + 2 * each, .walls = memory + 3 * each},
+                        .ratios = memory + 4 * each,
+                        .scratch = memory + 5 * each,
+                        .room = room};
+    *ret = (struct sampling){.verdict = KGRADE_ACCEPTED};
+    return run(&s, ret, f);
+}

@@ -1,0 +1,56 @@
+/*
+ * Sampling a benchmark case: candidate and baseline alternate, each sample on inputs never used before, until the
+ * interval of the median ratio is narrow enough or a cap is reached.  Randomly chosen candidate samples are judged.
+ */
+#ifndef KGRADE_SAMPLING_H
+#define KGRADE_SAMPLING_H
+
+#include "../judge/judge.h"
+#include "../replay/replay.h"
+#include "statistics.h"
+
+#define SAMPLING_DEFAULT_PRECISION 0.005 /* half-width of the 95 % interval of the speedup, relative */
+#define SAMPLING_DEFAULT_SAMPLES 400u
+#define SAMPLING_DEFAULT_SECONDS 3.0
+#define SAMPLING_MIN_SAMPLES 20u  /* before the stop rule is asked */
+#define SAMPLING_WARMUPS 3u       /* of each side, not counted */
+#define SAMPLING_FLOOR_SAMPLES 31u
+#define SAMPLING_MAX_VOIDS 50u    /* in a row */
+#define SAMPLING_MAX_JUDGED 6u    /* per case */
+#define SAMPLING_JUDGE_ONE_IN 64u /* beyond the first three */
+#define SAMPLING_NOISE_LIMIT 0.25 /* a wider interval than this is no result */
+/* The guard: how far the device's stamps may be from the grader's own clock. */
+#define SAMPLING_GUARD_RELATIVE 0.25
+#define SAMPLING_GUARD_NS 250e3
+
+struct sampling_request {
+    const kgrade_options *options;
+    const struct task *task;
+    const int64_t *dims;
+    struct replay *candidate, *baseline; /* both have the case loaded */
+    struct judge_client *judge;          /* of the candidate's arena */
+    bool cold;
+    double resolution_ns;
+};
+
+struct series {
+    struct summary time; /* ns, floor subtracted */
+    double floor_ns;
+    size_t voids;
+};
+
+struct sampling {
+    struct series candidate, baseline;
+    double speedup, low, high; /* median of baseline/candidate and its 95 % interval */
+    const char *stopped;       /* "precision", "samples" or "time" */
+    json_int_t snapshots[SAMPLING_MAX_JUDGED];
+    size_t n_snapshots;
+    /* Non-empty when the figures cannot stand: verdict-giving code and message. */
+    kgrade_verdict verdict;
+    char code[48];
+    char message[256];
+};
+
+int sampling_run(const struct sampling_request *request, struct sampling *ret, struct finding *finding);
+
+#endif

@@ -1,0 +1,215 @@
+#define _GNU_SOURCE
+#include "record.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../grade/jails.h"
+#include "../measure/statistics.h"
+
+#define DEFAULT_RECORD_TIMEOUT_S 20.0
+
+static uint64_t step_ns(const kgrade *engine)
+{
+    double seconds =
+        engine->options.record_timeout_s > 0 ? engine->options.record_timeout_s : DEFAULT_RECORD_TIMEOUT_S;
+    return (uint64_t)(seconds * (double)IO_NS_PER_S);
+}
+
+/* Where the candidate was, in words.  The stage comes from the candidate's process: good enough for a message to its author. */
+static const char *where(const char *stage)
+{
+    static const char *const words[][2] = {{"loading", "while it was loaded"},
+                                           {"first_call", "in its first call"},
+                                           {"first_call_wait", "in the kernels of its first call"},
+                                           {"warm", "in a later call"},
+                                           {"warm_wait", "in a later call"},
+                                           {"capture", "in a later call"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strcmp(words[i][0], stage))
+            return words[i][1];
+    return "before its first call";
+}
+
+static int blame_timeout(const char *stage, double seconds, struct finding *f)
+{
+    if (!strcmp(stage, "loading"))
+        return finding_set(f, KGRADE_TIMEOUT, "load_timeout", "Do no work in constructors and static initialisers.",
+                           "The candidate did not load within %.0f seconds.", seconds);
+    if (strstr(stage, "_wait"))
+        return finding_set(f, KGRADE_TIMEOUT, "kernel_timeout",
+                           "Check loop bounds and synchronisation in the kernels.",
+                           "The candidate's kernels did not finish within %.0f seconds.", seconds);
+    return finding_set(f, KGRADE_TIMEOUT, "host_timeout", "The entry point must enqueue its work and return.",
+                       "The candidate did not return within %.0f seconds, %s.", seconds, where(stage));
+}
+
+static int blame_death(const struct jail_status *status, const char *stage, struct finding *f)
+{
+    if (status->end == JAIL_NOT_STARTED)
+        return finding_infrastructure(f, &status->error);
+    if (status->end == JAIL_EXITED)
+        return finding_set(f, KGRADE_RUNTIME_ERROR, "exited", "Return from the entry point; do not call exit.",
+                           "The candidate ended the process with status %d, %s.", status->code, where(stage));
+    if (status->code == SIGXFSZ)
+        return finding_set(f, KGRADE_RUNTIME_ERROR, "output_flood", "Print less.",
+                           "The candidate wrote more than %llu bytes.", JAILS_MAX_OUTPUT_BYTES);
+    const char *code = !strcmp(stage, "loading")                                                  ? "crashed_at_load"
+                       : strstr(stage, "_wait")                                                   ? "crashed_in_kernel"
+                       : !strcmp(stage, "first_call")                                             ? "crashed_in_call"
+                       : !strcmp(stage, "warm") || !strcmp(stage, "capture")                      ? "crashed_in_later_call"
+                                                                                                  : "crashed";
+    return finding_set(f, KGRADE_RUNTIME_ERROR, code, "Check pointers, sizes and return codes of every call.",
+                       "The candidate was killed by signal %d (%s), %s.", status->code, strsignal(status->code),
+                       where(stage));
+}
+
+static kgrade_verdict parse_verdict(const char *text)
+{
+    static const kgrade_verdict allowed[] = {KGRADE_REFUSED, KGRADE_RUNTIME_ERROR, KGRADE_BUILD_FAILED,
+                                             KGRADE_INFRASTRUCTURE_ERROR};
+    for (size_t i = 0; text && i < sizeof allowed / sizeof allowed[0]; i++)
+        if (!strcmp(kgrade_verdict_name(allowed[i]), text))
+            return allowed[i];
+    return KGRADE_REFUSED;
+}
+
+/* What a step of the conversation came to, when it is not an answer. */
+static int blame(kgrade *engine, const struct worker_outcome *o, const char *stage, struct finding *f)
+{
+    const json_t *json = o->message.json;
+    const char *code = json_string_value(json_object_get(json, "code"));
+    const char *message = json_string_value(json_object_get(json, "message"));
+    if (o->stage[0])
+        stage = o->stage;
+    switch (o->answer) {
+    case WORKER_REFUSED:
+        return finding_set(f, parse_verdict(json_string_value(json_object_get(json, "verdict"))),
+                           code ? code : "refused", json_string_value(json_object_get(json, "hint")), "%s",
+                           message ? message : "The candidate was refused.");
+    case WORKER_LATE:
+        return blame_timeout(stage, (double)step_ns(engine) / (double)IO_NS_PER_S, f);
+    case WORKER_DIED:
+        return blame_death(&o->status, stage, f);
+    case WORKER_ANSWERED:
+    case WORKER_GARBLED:
+        break;
+    }
+    return finding_set(f, KGRADE_REFUSED, "recorder_tampered", "Leave the descriptors of the process alone.",
+                       "The recorder sent something that is not a message.");
+}
+
+static void read_overhead(const json_t *json, struct host_overhead *ret)
+{
+    const json_t *warm = json_object_get(json, "warm_ns");
+    size_t n = json_array_size(warm);
+    cleanup_free double *times = calloc(n + 1, sizeof *times);
+    *ret = (struct host_overhead){.cold_ns = (uint64_t)json_integer_value(json_object_get(json, "cold_ns")),
+                                  .calls = (unsigned)n};
+    if (!times || n == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        times[i] = (double)json_integer_value(json_array_get(warm, i));
+    statistics_sort(times, n);
+    ret->warm_ns = statistics_quantile(times, n, 0.5);
+    ret->warm_p90_ns = statistics_quantile(times, n, 0.9);
+}
+
+/* Takes the call that came, if it is a recording of what was asked. */
+static int take_call(const struct wire_message *message, const struct record_request *request,
+                     const struct task_case *c, struct recording *recording, struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    cleanup_recording struct recording *one = NULL;
+    if (recording_parse(message->blob.data, message->blob.size, &one, &err))
+        return finding_set(f, KGRADE_REFUSED, err.code, err.hint, "%s", err.message);
+    if (one->n_calls != 1 || one->n_dims != request->task->n_dims ||
+        memcmp(one->calls[0].dims, c->dims, one->n_dims * sizeof c->dims[0]))
+        return finding_set(f, KGRADE_REFUSED, "recorder_tampered", "Leave the descriptors of the process alone.",
+                           "The recording is not of the call that was asked for.");
+    if (recording_merge(recording, one, &err))
+        return finding_set(f, KGRADE_REFUSED, err.code, err.hint, "%s", err.message);
+    return 0;
+}
+
+static int open_and_load(kgrade *engine, const struct record_request *request, struct worker *worker,
+                         struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    cleanup_close int library = jails_memory_file("candidate.so", request->library->data, request->library->size, &err);
+    if (library < 0)
+        return finding_infrastructure(f, &err);
+    {
+        cleanup_outcome struct worker_outcome o;
+        worker_request(worker, json_pack("{s:s, s:s}", "op", "open", "task", request->task->text), NULL, 0,
+                       request->arena_fd, io_now() + step_ns(engine), &o);
+        if (o.answer != WORKER_ANSWERED)
+            return worker_fault(&o, "recorder", f);
+    }
+    cleanup_outcome struct worker_outcome o;
+    worker_request(worker, json_pack("{s:s}", "op", "load"), NULL, 0, library, io_now() + step_ns(engine), &o);
+    return o.answer == WORKER_ANSWERED ? 0 : blame(engine, &o, "loading", f);
+}
+
+static int record_one(kgrade *engine, const struct record_request *request, const struct task_case *c,
+                      struct worker *worker, struct recording *recording, struct host_overhead *overhead,
+                      struct finding *f)
+{
+    uint64_t seed;
+    io_random(&seed, sizeof seed);
+    cleanup_outcome struct worker_outcome o;
+    worker_request(worker,
+                   json_pack("{s:s, s:o, s:o, s:I}", "op", "record", "dims",
+                             wire_dims_json(c->dims, request->task->n_dims), "seed", wire_u64_json(seed), "warm",
+                             (json_int_t)request->warm_calls),
+                   NULL, 0, -1, io_now() + step_ns(engine), &o);
+    if (o.answer != WORKER_ANSWERED)
+        return blame(engine, &o, "call", f);
+    read_overhead(o.message.json, overhead);
+    return take_call(&o.message, request, c, recording, f);
+}
+
+/* Hidden dims were in this process: only the bare fact of a failure may come back. */
+static int hide(struct finding *f)
+{
+    if (f->verdict == KGRADE_INFRASTRUCTURE_ERROR)
+        return -1;
+    finding_free(f);
+    return finding_set(f, f->verdict, "hidden_case_failed",
+                       "The kernel must be right for every shape that the task's statement allows: try sizes of 1, "
+                       "primes, and sizes just above and below multiples of your tiles.",
+                       "The candidate failed on a hidden case.");
+}
+
+int record_cases(kgrade *engine, const struct record_request *request, struct recording *recording,
+                 struct host_overhead *overheads, record_progress progress, void *data, struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    cleanup_worker struct worker worker = WORKER_NONE;
+    uint64_t wall = step_ns(engine) * (request->n_cases + 3);
+    if (worker_start(engine, request->device, STEP_RECORD, wall, &worker, &err))
+        return finding_infrastructure(f, &err);
+    int result = open_and_load(engine, request, &worker, f);
+    for (size_t i = 0; !result && i < request->n_cases; i++) {
+        if (recording_find_call(recording, request->cases[i].dims))
+            continue;
+        if (progress && !progress(data, i))
+            result = finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL, "The grade was cancelled.");
+        else
+            result = record_one(engine, request, &request->cases[i], &worker, recording, &overheads[i], f);
+    }
+    if (!result)
+        return 0;
+    if (request->secret)
+        return hide(f);
+    /* The log is complete only when nobody is left to write to it. */
+    jail_free(worker.jail);
+    worker.jail = NULL;
+    free(f->log);
+    f->log = worker_log(&worker);
+    return -1;
+}

@@ -1,0 +1,53 @@
+/*
+ * The recorder: a process in the record jail that loads the candidate, calls it, and captures one call per case.
+ *
+ * record_worker_main is the device-independent half: it speaks with the grader over descriptor 3, calls the
+ * entry through libffi with the signature from task.json and times it.  A device fills struct record_device.
+ * Everything this process says is untrusted: candidate code runs in it.
+ *
+ * Messages (wire.h), grader -> recorder, each answered by exactly one final message; progress messages may precede it:
+ *   {"op":"open","task":TEXT}  + arena descriptor when the device shares the arena
+ *                              -> {"ok":true}
+ *   {"op":"load"} + candidate.so as a descriptor
+ *                              -> {"ok":true,"load_ns":n}           dlopen, entry looked up
+ *   {"op":"record","dims":[..],"seed":"HEX","warm":n}
+ *        progress {"stage":"first_call"|"first_call_wait"|"warm"|"warm_wait"|"capture"}
+ *                              -> {"ok":true,"cold_ns":n,"warm_ns":[..]} + blob: a recording with one call
+ *   refusal                    -> {"ok":false,"verdict":"refused"|"runtime_error"|"build_failed"|"infrastructure_error",
+ *                                  "code":..,"message":..,"hint":..}
+ */
+#ifndef KGRADE_RECORD_WORKER_H
+#define KGRADE_RECORD_WORKER_H
+
+#include "../recording.h"
+#include "../task/task.h"
+
+enum record_mode {
+    RECORD_EXECUTE, /* the call runs for real: first and warm calls */
+    RECORD_CAPTURE, /* the call's work is written down, not run */
+};
+
+struct record_device {
+    const char *name;
+
+    /* Context, queue, hooks; before any candidate code is loaded.  arena_fd -1 unless the device shares it. */
+    int (*open)(const struct task *task, int arena_fd, void **ret_state, kgrade_error *err);
+
+    /* Buffers for a case, inputs drawn from seed, outputs poisoned.  Frees those of the case before. */
+    int (*prepare)(void *state, const int64_t *dims, const struct layout *layout, uint64_t seed, kgrade_error *err);
+
+    /* What the candidate gets for a buffer or the stream: a pointer-sized value. */
+    void *(*argument)(void *state, size_t param);
+
+    /* Around one call.  begin: start watching (and capturing).  end: in RECORD_EXECUTE waits for the work; in
+     * RECORD_CAPTURE writes the call into *recording.  A refusal is an error whose code is in design's list
+     * (`nothing_enqueued`, `foreign_queue`, `blocking_call`, `host_memory`, `unsupported_call`, ...). */
+    int (*begin)(void *state, enum record_mode mode, kgrade_error *err);
+    int (*end)(void *state, enum record_mode mode, struct recording *recording, kgrade_error *err);
+
+    void (*close)(void *state);
+};
+
+int record_worker_main(const struct record_device *device);
+
+#endif

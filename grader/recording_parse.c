@@ -1,0 +1,489 @@
+/*
+ * Parsing and validating a recording.  Everything here is hostile input: sizes are compared before memory is taken,
+ * indices before they are used, and unknown keys are refused so that nothing rides along unseen.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../sandbox/base/cleanup.h"
+#include "../sandbox/base/fail.h"
+#include "recording.h"
+#include "recording_format.h"
+
+struct parser {
+    struct recording *recording;
+    const char *where; /* "calls[3].nodes[7]" and the like */
+    kgrade_error *err;
+};
+
+__attribute__((format(printf, 2, 3))) static int bad(struct parser *p, const char *format, ...)
+{
+    char text[256];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    return fail(p->err, "recording_invalid", "Record the candidate again with this version of kgrade.",
+                "The recording is not valid at %s: %s.", p->where, text);
+}
+
+/* An object with exactly n keys. */
+static int object(struct parser *p, json_t *json, size_t n)
+{
+    if (!json_is_object(json))
+        return bad(p, "an object was expected");
+    if (json_object_size(json) != n)
+        return bad(p, "%zu keys where %zu were expected", json_object_size(json), n);
+    return 0;
+}
+
+static int integer(struct parser *p, json_t *json, const char *key, uint64_t max, uint64_t *ret)
+{
+    json_t *value = key ? json_object_get(json, key) : json;
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        (uint64_t)json_integer_value(value) > max)
+        return bad(p, "\"%s\" must be an integer from 0 to %llu", key ? key : "element", (unsigned long long)max);
+    *ret = (uint64_t)json_integer_value(value);
+    return 0;
+}
+
+static int u32(struct parser *p, json_t *json, const char *key, uint32_t max, uint32_t *ret)
+{
+    uint64_t value;
+    if (integer(p, json, key, max, &value))
+        return -1;
+    *ret = (uint32_t)value;
+    return 0;
+}
+
+/* An index below n. */
+static int index_of(struct parser *p, json_t *json, const char *key, size_t n, size_t *ret)
+{
+    uint64_t value;
+    if (n == 0)
+        return bad(p, "\"%s\" refers to an empty list", key);
+    if (integer(p, json, key, n - 1, &value))
+        return -1;
+    *ret = (size_t)value;
+    return 0;
+}
+
+static int string(struct parser *p, json_t *json, const char *key, size_t max, const char **ret)
+{
+    json_t *value = json_object_get(json, key);
+    if (!json_is_string(value) || json_string_length(value) > max)
+        return bad(p, "\"%s\" must be a string of at most %zu bytes", key, max);
+    *ret = json_string_value(value);
+    return 0;
+}
+
+static int array(struct parser *p, json_t *json, const char *key, size_t max, json_t **ret)
+{
+    json_t *value = json_object_get(json, key);
+    if (!json_is_array(value) || json_array_size(value) > max)
+        return bad(p, "\"%s\" must be a list of at most %zu", key, max);
+    *ret = value;
+    return 0;
+}
+
+static int hex(struct parser *p, json_t *json, const char *key, size_t max, uint8_t *to, uint32_t *ret_size)
+{
+    const char *text;
+    if (string(p, json, key, 2 * max, &text))
+        return -1;
+    size_t n = strlen(text);
+    if (n % 2)
+        return bad(p, "\"%s\" has an odd number of digits", key);
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (digit < 0)
+            return bad(p, "\"%s\" is not lower-case hexadecimal", key);
+        to[i / 2] = (uint8_t)(i % 2 ? to[i / 2] | digit : digit << 4);
+    }
+    *ret_size = (uint32_t)(n / 2);
+    return 0;
+}
+
+static int three(struct parser *p, json_t *json, const char *key, uint64_t max, uint64_t ret[3])
+{
+    json_t *list;
+    if (array(p, json, key, 3, &list))
+        return -1;
+    if (json_array_size(list) != 3)
+        return bad(p, "\"%s\" must have three elements", key);
+    for (size_t i = 0; i < 3; i++)
+        if (integer(p, json_array_get(list, i), NULL, max, &ret[i]))
+            return -1;
+    return 0;
+}
+
+/* null for an address, else an index below the number of parameters and workspace buffers. */
+static int buffer(struct parser *p, json_t *json, const struct recording_call *call, bool may_be_address,
+                  size_t *ret)
+{
+    if (may_be_address && json_is_null(json_object_get(json, "buffer"))) {
+        *ret = SIZE_MAX;
+        return 0;
+    }
+    return index_of(p, json, "buffer", p->recording->n_params + call->n_buffers, ret);
+}
+
+static int place(struct parser *p, json_t *json, const char *key, const struct recording_call *call,
+                 size_t *ret_buffer, uint64_t *ret_offset)
+{
+    json_t *value = json_object_get(json, key);
+    bool addresses = !strcmp(p->recording->device, "cuda");
+    if (object(p, value, 2) || buffer(p, value, call, addresses, ret_buffer))
+        return -1;
+    return integer(p, value, "offset", INT64_MAX, ret_offset);
+}
+
+static int parse_arg(struct parser *p, json_t *json, const struct recording_call *call, struct recording_node *node,
+                     size_t *total)
+{
+    const char *kind;
+    if (!json_is_object(json) || string(p, json, "kind", 16, &kind))
+        return bad(p, "an argument must be an object with a kind");
+    if (!strcmp(kind, "buffer")) {
+        struct recording_arg *arg = recording_add_arg(node, ARG_BUFFER);
+        if (!arg)
+            return bad(p, "too many arguments");
+        return object(p, json, 2) || buffer(p, json, call, false, &arg->buffer) ? -1 : 0;
+    }
+    if (!strcmp(kind, "local")) {
+        struct recording_arg *arg = recording_add_arg(node, ARG_LOCAL);
+        if (!arg)
+            return bad(p, "too many arguments");
+        return object(p, json, 2) || u32(p, json, "bytes", 1u << 30, &arg->size) ? -1 : 0;
+    }
+    if (strcmp(kind, "bytes"))
+        return bad(p, "unknown argument kind");
+    struct recording_arg *arg = recording_add_arg(node, ARG_BYTES);
+    const char *text;
+    if (!arg)
+        return bad(p, "too many arguments");
+    if (object(p, json, 3) || u32(p, json, "at", RECORDING_MAX_ARG_BYTES, &arg->offset) ||
+        string(p, json, "hex", 2 * RECORDING_MAX_ARG_BYTES, &text))
+        return -1;
+    size_t room = strlen(text) / 2;
+    *total += room;
+    if (*total > RECORDING_MAX_ARG_BYTES || arg->offset + room > RECORDING_MAX_ARG_BYTES)
+        return bad(p, "a kernel's arguments have more than %d bytes", RECORDING_MAX_ARG_BYTES);
+    arg->bytes = calloc(1, room + 1);
+    if (!arg->bytes)
+        return bad(p, "no memory");
+    return hex(p, json, "hex", RECORDING_MAX_ARG_BYTES, arg->bytes, &arg->size);
+}
+
+static int parse_attribute(struct parser *p, json_t *json, struct recording_node *node)
+{
+    const char *name;
+    json_t *values;
+    if (object(p, json, 2) || string(p, json, "name", 64, &name) || array(p, json, "values", 4, &values))
+        return -1;
+    struct recording_attribute *attribute = recording_add_attribute(node, name);
+    if (!attribute)
+        return bad(p, "too many attributes");
+    attribute->n = json_array_size(values);
+    for (size_t i = 0; i < attribute->n; i++) {
+        if (!json_is_integer(json_array_get(values, i)))
+            return bad(p, "attribute values must be integers");
+        attribute->values[i] = json_integer_value(json_array_get(values, i));
+    }
+    return 0;
+}
+
+static int parse_kernel(struct parser *p, json_t *json, const struct recording_call *call,
+                        struct recording_node *node)
+{
+    const char *name;
+    json_t *args, *attributes;
+    if (object(p, json, 10) || index_of(p, json, "image", p->recording->n_images, &node->image) ||
+        string(p, json, "name", RECORDING_MAX_NAME, &name) || u32(p, json, "work_dim", 3, &node->work_dim) ||
+        three(p, json, "grid", UINT32_MAX, node->grid) || three(p, json, "block", UINT32_MAX, node->block) ||
+        three(p, json, "offset", UINT32_MAX, node->offset) ||
+        u32(p, json, "shared_bytes", 1u << 30, &node->shared_bytes) ||
+        array(p, json, "args", RECORDING_MAX_ARGS, &args) ||
+        array(p, json, "attributes", RECORDING_MAX_ATTRIBUTES, &attributes))
+        return -1;
+    if (!name[0] || node->work_dim == 0)
+        return bad(p, "a kernel needs a name and one to three dimensions");
+    for (size_t i = 0; i < node->work_dim; i++)
+        if (node->grid[i] == 0)
+            return bad(p, "a kernel's grid must not be empty");
+    node->name = strdup(name);
+    if (!node->name)
+        return bad(p, "no memory");
+    size_t total = 0;
+    for (size_t i = 0; i < json_array_size(args); i++)
+        if (parse_arg(p, json_array_get(args, i), call, node, &total))
+            return -1;
+    for (size_t i = 0; i < json_array_size(attributes); i++)
+        if (parse_attribute(p, json_array_get(attributes, i), node))
+            return -1;
+    return 0;
+}
+
+static int parse_node(struct parser *p, json_t *json, struct recording_call *call)
+{
+    const char *kind;
+    if (!json_is_object(json) || string(p, json, "kind", 16, &kind))
+        return bad(p, "a node must be an object with a kind");
+    enum node_kind k = !strcmp(kind, "kernel") ? NODE_KERNEL
+                       : !strcmp(kind, "copy") ? NODE_COPY
+                       : !strcmp(kind, "fill") ? NODE_FILL
+                                               : NODE_EMPTY;
+    if (k == NODE_EMPTY && strcmp(kind, "empty"))
+        return bad(p, "unknown kind of node");
+    struct recording_node *node = recording_add_node(call, k);
+    if (!node)
+        return bad(p, "no memory");
+    switch (k) {
+    case NODE_KERNEL:
+        return parse_kernel(p, json, call, node);
+    case NODE_COPY:
+        if (object(p, json, 7) || place(p, json, "from", call, &node->from_buffer, &node->from_offset) ||
+            place(p, json, "to", call, &node->to_buffer, &node->to_offset) ||
+            integer(p, json, "bytes", INT64_MAX, &node->bytes) || integer(p, json, "rows", INT32_MAX, &node->rows) ||
+            integer(p, json, "from_pitch", INT64_MAX, &node->from_pitch) ||
+            integer(p, json, "to_pitch", INT64_MAX, &node->to_pitch))
+            return -1;
+        return 0;
+    case NODE_FILL:
+        if (object(p, json, 6) || place(p, json, "to", call, &node->to_buffer, &node->to_offset) ||
+            integer(p, json, "bytes", INT64_MAX, &node->bytes) || integer(p, json, "rows", INT32_MAX, &node->rows) ||
+            integer(p, json, "to_pitch", INT64_MAX, &node->to_pitch) ||
+            hex(p, json, "pattern", sizeof node->pattern, node->pattern, &node->pattern_bytes))
+            return -1;
+        if (node->pattern_bytes == 0)
+            return bad(p, "a fill needs a pattern");
+        return 0;
+    case NODE_EMPTY:
+        break;
+    }
+    return object(p, json, 1);
+}
+
+/* Kahn's algorithm: everything can be put in an order, or there is a cycle. */
+static int check_acyclic(struct parser *p, const struct recording_call *call)
+{
+    cleanup_free uint32_t *waiting = calloc(call->n_nodes + 1, sizeof *waiting);
+    cleanup_free uint32_t *first = calloc(call->n_nodes + 2, sizeof *first);
+    cleanup_free uint32_t *targets = calloc(call->n_edges + 1, sizeof *targets);
+    cleanup_free uint32_t *ready = calloc(call->n_nodes + 1, sizeof *ready);
+    if (!waiting || !first || !targets || !ready)
+        return bad(p, "no memory");
+    for (size_t i = 0; i < call->n_edges; i++) {
+        waiting[call->edges[i].to]++;
+        first[call->edges[i].from + 2]++;
+    }
+    for (size_t i = 2; i < call->n_nodes + 2; i++)
+        first[i] += first[i - 1];
+    for (size_t i = 0; i < call->n_edges; i++)
+        targets[first[call->edges[i].from + 1]++] = call->edges[i].to;
+    size_t n = 0;
+    for (size_t i = 0; i < call->n_nodes; i++)
+        if (!waiting[i])
+            ready[n++] = (uint32_t)i;
+    for (size_t done = 0; done < n; done++)
+        for (uint32_t t = first[ready[done]]; t < first[ready[done] + 1]; t++)
+            if (--waiting[targets[t]] == 0)
+                ready[n++] = targets[t];
+    return n == call->n_nodes ? 0 : bad(p, "the edges form a cycle");
+}
+
+static int parse_edge(struct parser *p, json_t *json, struct recording_call *call)
+{
+    uint64_t v[5];
+    if (!json_is_array(json) || json_array_size(json) != 5)
+        return bad(p, "an edge must be a list of five integers");
+    for (size_t i = 0; i < 5; i++)
+        if (integer(p, json_array_get(json, i), NULL, i < 2 ? UINT32_MAX : UINT8_MAX, &v[i]))
+            return -1;
+    if (v[0] >= call->n_nodes || v[1] >= call->n_nodes || v[0] == v[1])
+        return bad(p, "an edge names a node that does not exist");
+    if (recording_add_edge(call, (uint32_t)v[0], (uint32_t)v[1]))
+        return bad(p, "too many edges");
+    struct recording_edge *edge = &call->edges[call->n_edges - 1];
+    edge->from_port = (uint8_t)v[2];
+    edge->to_port = (uint8_t)v[3];
+    edge->type = (uint8_t)v[4];
+    return 0;
+}
+
+static int parse_buffer(struct parser *p, json_t *json, struct recording_call *call)
+{
+    uint64_t bytes;
+    if (object(p, json, 3) || integer(p, json, "bytes", TASK_MAX_CASE_BYTES, &bytes))
+        return -1;
+    struct recording_buffer *b = recording_add_buffer(call, bytes);
+    if (!b)
+        return bad(p, "too many buffers");
+    if (integer(p, json, "address", INT64_MAX, &b->address))
+        return -1;
+    b->has_contents = !json_is_null(json_object_get(json, "contents"));
+    if (!b->has_contents)
+        return 0;
+    if (index_of(p, json, "contents", p->recording->n_blobs, &b->blob))
+        return -1;
+    return p->recording->blobs[b->blob].size == bytes ? 0 : bad(p, "a buffer's contents have another size");
+}
+
+static int parse_global(struct parser *p, json_t *json, struct recording_call *call)
+{
+    size_t image, blob;
+    const char *name;
+    if (object(p, json, 3) || index_of(p, json, "image", p->recording->n_images, &image) ||
+        string(p, json, "name", RECORDING_MAX_NAME, &name) ||
+        index_of(p, json, "value", p->recording->n_blobs, &blob))
+        return -1;
+    return recording_add_global(call, image, name, blob) ? 0 : bad(p, "no memory");
+}
+
+static int parse_call(struct parser *p, json_t *json)
+{
+    json_t *dims, *buffers, *globals, *nodes, *edges;
+    int64_t values[TASK_MAX_PARAMS] = {0};
+    struct recording *r = p->recording;
+    if (object(p, json, 5) || array(p, json, "dims", TASK_MAX_PARAMS, &dims) ||
+        array(p, json, "buffers", RECORDING_MAX_BUFFERS, &buffers) ||
+        array(p, json, "globals", RECORDING_MAX_GLOBALS, &globals) ||
+        array(p, json, "nodes", RECORDING_MAX_NODES, &nodes) || array(p, json, "edges", RECORDING_MAX_EDGES, &edges))
+        return -1;
+    if (json_array_size(dims) != r->n_dims)
+        return bad(p, "%zu dims where the task has %zu", json_array_size(dims), r->n_dims);
+    for (size_t i = 0; i < r->n_dims; i++) {
+        uint64_t v;
+        if (integer(p, json_array_get(dims, i), NULL, INT64_MAX, &v))
+            return -1;
+        values[i] = (int64_t)v;
+    }
+    if (recording_find_call(r, values))
+        return bad(p, "two calls have the same dims");
+    struct recording_call *call = recording_add_call(r, values);
+    if (!call)
+        return bad(p, "too many calls");
+    const char *outer = p->where;
+    char where[96];
+    p->where = where;
+    struct {
+        json_t *list;
+        const char *name;
+        int (*parse)(struct parser *, json_t *, struct recording_call *);
+    } parts[] = {{buffers, "buffers", parse_buffer},
+                 {globals, "globals", parse_global},
+                 {nodes, "nodes", parse_node},
+                 {edges, "edges", parse_edge}};
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+        for (size_t i = 0; i < json_array_size(parts[k].list); i++) {
+            snprintf(where, sizeof where, "%.48s.%s[%zu]", outer, parts[k].name, i);
+            if (parts[k].parse(p, json_array_get(parts[k].list, i), call))
+                return -1;
+        }
+    p->where = outer;
+    return check_acyclic(p, call);
+}
+
+static int parse_blobs(struct parser *p, json_t *list, const uint8_t *data, size_t size)
+{
+    struct recording *r = p->recording;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *json = json_array_get(list, i);
+        const char *hash;
+        uint64_t bytes;
+        if (object(p, json, 2) || string(p, json, "sha256", HASH_HEX - 1, &hash) ||
+            integer(p, json, "bytes", size, &bytes))
+            return -1;
+        size_t index = recording_add_blob(r, data, (size_t)bytes);
+        if (index == SIZE_MAX)
+            return bad(p, "no memory");
+        if (index != i)
+            return bad(p, "the same blob twice");
+        if (strcmp(r->blob_hashes[i], hash))
+            return bad(p, "blob %zu does not match its hash", i);
+        data += bytes;
+        size -= (size_t)bytes;
+    }
+    return size == 0 ? 0 : bad(p, "%zu bytes follow the last blob", size);
+}
+
+static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_data, size_t blob_size)
+{
+    struct recording *r = p->recording;
+    json_t *blobs, *images, *calls;
+    const char *device, *task;
+    uint64_t format, n_params, n_dims;
+    if (object(p, root, 8) || integer(p, root, "format", UINT32_MAX, &format))
+        return -1;
+    if (format != RECORDING_FORMAT)
+        return bad(p, "format %llu is not known; this version reads %d", (unsigned long long)format,
+                   RECORDING_FORMAT);
+    if (string(p, root, "device", 64, &device) || string(p, root, "task", 64, &task) ||
+        integer(p, root, "n_params", TASK_MAX_PARAMS, &n_params) || integer(p, root, "n_dims", n_params, &n_dims) ||
+        array(p, root, "blobs", RECORDING_MAX_BLOBS, &blobs) ||
+        array(p, root, "images", RECORDING_MAX_IMAGES, &images) ||
+        array(p, root, "calls", RECORDING_MAX_CALLS, &calls))
+        return -1;
+    r->device = strdup(device);
+    r->task = strdup(task);
+    r->n_params = (size_t)n_params;
+    r->n_dims = (size_t)n_dims;
+    if (!r->device || !r->task)
+        return bad(p, "no memory");
+    p->where = "blobs";
+    if (parse_blobs(p, blobs, blob_data, blob_size))
+        return -1;
+    p->where = "images";
+    for (size_t i = 0; i < json_array_size(images); i++) {
+        json_t *json = json_array_get(images, i);
+        const char *kind, *options;
+        size_t blob;
+        if (object(p, json, 3) || string(p, json, "kind", 16, &kind) ||
+            string(p, json, "options", RECORDING_MAX_NAME, &options) ||
+            index_of(p, json, "blob", r->n_blobs, &blob))
+            return -1;
+        if (strcmp(kind, "opencl-c") && strcmp(kind, "cubin"))
+            return bad(p, "unknown kind of image");
+        if (recording_add_image(r, kind, options, r->blobs[blob].data, r->blobs[blob].size) != i)
+            return bad(p, "the same image twice");
+    }
+    char where[48];
+    for (size_t i = 0; i < json_array_size(calls); i++) {
+        snprintf(where, sizeof where, "calls[%zu]", i);
+        p->where = where;
+        if (parse_call(p, json_array_get(calls, i)))
+            return -1;
+    }
+    return 0;
+}
+
+int recording_parse(const void *data, size_t size, struct recording **ret, kgrade_error *err)
+{
+    cleanup_recording struct recording *r = calloc(1, sizeof *r);
+    struct parser p = {r, "the header", err};
+    const uint8_t *bytes = data;
+    if (!r)
+        return bad(&p, "no memory");
+    if (size < RECORDING_HEADER_BYTES || size > RECORDING_MAX_BYTES || memcmp(bytes, RECORDING_MAGIC, 8))
+        return bad(&p, "it does not begin as a recording does");
+    uint64_t length = 0;
+    for (int i = 0; i < 8; i++)
+        length |= (uint64_t)bytes[8 + i] << (8 * i);
+    if (length > RECORDING_MAX_MANIFEST || length > size - RECORDING_HEADER_BYTES)
+        return bad(&p, "the manifest is longer than the file");
+    json_error_t at;
+    json_t *root = json_loadb((const char *)bytes + RECORDING_HEADER_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &at);
+    p.where = "the manifest";
+    int result = root ? parse_manifest(&p, root, bytes + RECORDING_HEADER_BYTES + length,
+                                       size - RECORDING_HEADER_BYTES - (size_t)length)
+                      : bad(&p, "%s", at.text);
+    json_decref(root);
+    if (result)
+        return -1;
+    *ret = steal_pointer(&r);
+    return 0;
+}

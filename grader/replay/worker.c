@@ -1,0 +1,156 @@
+#define _GNU_SOURCE
+#include "worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../worker_io.h"
+
+struct replayer {
+    const struct replay_device *device;
+    void *state; /* the device's */
+    struct task *task;
+    struct recording *recording;
+    bool loaded;
+};
+
+static int open_arena(struct replayer *r, const json_t *request, kgrade_error *err)
+{
+    const char *text = json_string_value(json_object_get(request, "task"));
+    json_int_t bytes = json_integer_value(json_object_get(request, "arena_bytes"));
+    if (r->task || !text || bytes <= 0)
+        return fail(err, "wire_invalid", NULL, "The replayer was not opened with one task.");
+    if (task_parse(text, strlen(text), "task.json", &r->task, err))
+        return -1;
+    json_t *info = NULL;
+    cleanup_close int arena = -1;
+    if (r->device->open(r->task, (uint64_t)bytes, &r->state, &info, &arena, err))
+        return -1;
+    return worker_ok(json_pack("{s:o}", "info", info), NULL, 0, arena);
+}
+
+/* A recording is for this task, and its arguments name buffers where the task has buffers. */
+static int check_fit(const struct replayer *r, const struct recording *recording, kgrade_error *err)
+{
+    if (strcmp(recording->device, r->device->name) || strcmp(recording->task, r->task->name) ||
+        recording->n_params != r->task->n_params || recording->n_dims != r->task->n_dims)
+        return fail(err, "recording_invalid", "Record the candidate for this task and device.",
+                    "The recording is of task \"%s\" on device \"%s\".", recording->task, recording->device);
+    for (size_t c = 0; c < recording->n_calls; c++) {
+        const struct recording_call *call = &recording->calls[c];
+        for (size_t n = 0; n < call->n_nodes; n++) {
+            const struct recording_node *node = &call->nodes[n];
+            for (size_t a = 0; a < node->n_args; a++) {
+                size_t p = node->args[a].buffer;
+                if (node->args[a].kind == ARG_BUFFER && p < r->task->n_params &&
+                    r->task->params[p].kind > PARAM_INOUT)
+                    return fail(err, "recording_invalid", NULL, "Node %zu takes parameter \"%s\" for a buffer.", n,
+                                r->task->params[p].name);
+            }
+        }
+    }
+    return 0;
+}
+
+static int take_recording(struct replayer *r, const struct bytes *blob, kgrade_error *err)
+{
+    cleanup_recording struct recording *recording = NULL;
+    if (!r->task || r->recording)
+        return fail(err, "wire_invalid", NULL, "A replayer serves one recording.");
+    if (recording_parse(blob->data, blob->size, &recording, err) || check_fit(r, recording, err))
+        return -1;
+    r->recording = steal_pointer(&recording);
+    return worker_ok(NULL, NULL, 0, -1);
+}
+
+static int load_call(struct replayer *r, const json_t *request, kgrade_error *err)
+{
+    int64_t dims[TASK_MAX_PARAMS];
+    struct layout layout;
+    if (!r->recording)
+        return fail(err, "wire_invalid", NULL, "A call was to be loaded before the recording.");
+    if (wire_dims(request, r->task->n_dims, dims, err) || task_layout(r->task, dims, &layout, err))
+        return -1;
+    const struct recording_call *call = recording_find_call(r->recording, dims);
+    if (!call)
+        return fail(err, "recording_incomplete", "Record the candidate again: the task's cases have changed.",
+                    "The recording has no call for one of the task's cases.");
+    uint64_t start = io_now();
+    r->loaded = false;
+    if (r->device->load(r->state, r->recording, call, &layout, err))
+        return -1;
+    r->loaded = true;
+    return worker_ok(json_pack("{s:I}", "load_ns", (json_int_t)(io_now() - start)), NULL, 0, -1);
+}
+
+static int prepare_sample(struct replayer *r, const json_t *request, kgrade_error *err)
+{
+    if (!r->loaded)
+        return fail(err, "wire_invalid", NULL, "A sample was to be prepared before a call was loaded.");
+    if (r->device->prepare(r->state, wire_u64(request, "seed"), wire_u64(request, "poison"),
+                           json_is_true(json_object_get(request, "cold")), err))
+        return -1;
+    return worker_ok(NULL, NULL, 0, -1);
+}
+
+static int run_sample(struct replayer *r, const json_t *request, kgrade_error *err)
+{
+    struct replay_sample sample = {0};
+    if (!r->loaded)
+        return fail(err, "wire_invalid", NULL, "A sample was to be taken before a call was loaded.");
+    if (r->device->run(r->state, json_is_true(json_object_get(request, "empty")), &sample, err))
+        return -1;
+    return worker_ok(json_pack("{s:I, s:b}", "ns", (json_int_t)sample.ns, "void", sample.is_void), NULL, 0, -1);
+}
+
+static int serve(struct replayer *r, const struct wire_message *message, const char *op)
+{
+    kgrade_error err = {.code = ""};
+    int result = -1;
+    if (!strcmp(op, "open")) {
+        result = open_arena(r, message->json, &err);
+    } else if (!strcmp(op, "recording")) {
+        result = take_recording(r, &message->blob, &err);
+    } else if (!strcmp(op, "load")) {
+        result = load_call(r, message->json, &err);
+    } else if (!strcmp(op, "prepare")) {
+        result = prepare_sample(r, message->json, &err);
+    } else if (!strcmp(op, "run")) {
+        result = run_sample(r, message->json, &err);
+    } else if (!strcmp(op, "ceilings") && r->state) {
+        json_t *ceilings = r->device->ceilings(r->state, &err);
+        result = ceilings ? worker_ok(ceilings, NULL, 0, -1) : -1;
+    } else if (!strcmp(op, "health") && r->state) {
+        result = worker_ok(r->device->health ? r->device->health(r->state) : NULL, NULL, 0, -1);
+    } else {
+        fail(&err, "wire_invalid", NULL, "Unknown request.");
+    }
+    if (result && err.code[0]) {
+        static const char *const candidate[] = {"recording_invalid", "recording_incomplete", "kernel_failed",
+                                                "replay_illegal_access"};
+        const char *verdict = "infrastructure_error";
+        for (size_t i = 0; i < sizeof candidate / sizeof candidate[0]; i++)
+            if (!strcmp(err.code, candidate[i]))
+                verdict = i < 2 ? "refused" : "runtime_error";
+        if (!strcmp(err.code, "replay_timeout"))
+            verdict = "timeout";
+        return worker_fail(verdict, &err);
+    }
+    return result;
+}
+
+int replay_worker_main(const struct replay_device *device)
+{
+    struct replayer r = {.device = device};
+    for (;;) {
+        cleanup_message struct wire_message message = {.fd = -1};
+        const char *op;
+        if (worker_next(&message, &op) || serve(&r, &message, op))
+            break;
+    }
+    /* Device code of the candidate may have left anything behind in this process: run no exit handlers. */
+    _exit(0);
+}

@@ -1,0 +1,51 @@
+#include "worker_io.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t send_deadline(void)
+{
+    return io_now() + WORKER_SEND_NS;
+}
+
+int worker_ok(json_t *json, const void *blob, size_t blob_size, int fd)
+{
+    if (!json)
+        json = json_object();
+    json_object_set_new(json, "ok", json_true());
+    return wire_send(WORKER_SOCKET, json, blob, blob_size, fd, send_deadline(), NULL);
+}
+
+int worker_fail(const char *verdict, const kgrade_error *err)
+{
+    json_t *json = json_pack("{s:b, s:s, s:s, s:s, s:s}", "ok", 0, "verdict", verdict, "code", err->code,
+                             "message", err->message, "hint", err->hint);
+    if (!json) /* text that is not UTF-8 */
+        json = json_pack("{s:b, s:s, s:s, s:s, s:s}", "ok", 0, "verdict", verdict, "code", err->code, "message",
+                         "The worker failed with a message that is not UTF-8.", "hint", "");
+    return wire_send(WORKER_SOCKET, json, NULL, 0, -1, send_deadline(), NULL);
+}
+
+int worker_next(struct wire_message *ret, const char **ret_op)
+{
+    int r = wire_receive(WORKER_SOCKET, ret, IO_NO_DEADLINE, NULL);
+    if (r)
+        return r;
+    *ret_op = json_string_value(json_object_get(ret->json, "op"));
+    return *ret_op ? 0 : -1;
+}
+
+void *worker_load(int fd)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+const char *worker_load_error(void)
+{
+    const char *text = dlerror();
+    const char *rest = text && !strncmp(text, "/proc/self/fd/", 14) ? strstr(text, ": ") : NULL;
+    return rest ? rest + 2 : text ? text : "unknown cause";
+}

@@ -1,0 +1,24 @@
+/* What the three kinds of worker share: answering the grader over descriptor 3. */
+#ifndef KGRADE_WORKER_IO_H
+#define KGRADE_WORKER_IO_H
+
+#include <jansson.h>
+
+#include "wire.h"
+
+#define WORKER_SOCKET 3
+#define WORKER_SEND_NS (60 * IO_NS_PER_S)
+
+/* Answers.  worker_ok steals json (NULL for none) and adds "ok":true.  Return 0, or -1 when the grader is gone. */
+int worker_ok(json_t *json, const void *blob, size_t blob_size, int fd);
+int worker_fail(const char *verdict, const kgrade_error *err);
+
+/* Waits for the next request without a deadline: the jail has one.  0, or non-zero when the grader is gone. */
+int worker_next(struct wire_message *ret, const char **ret_op);
+
+/* dlopen of a library that came as a descriptor; NULL on failure.  worker_load_error: the loader's words without the
+ * descriptor's path. */
+void *worker_load(int fd);
+const char *worker_load_error(void);
+
+#endif

@@ -1,0 +1,39 @@
+#include "fail.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void set(kgrade_error *err, const char *code, const char *hint, const char *format, va_list ap)
+{
+    if (!err)
+        return;
+    snprintf(err->code, sizeof err->code, "%s", code);
+    snprintf(err->hint, sizeof err->hint, "%s", hint ? hint : "");
+    vsnprintf(err->message, sizeof err->message, format, ap);
+}
+
+int fail(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    set(err, code, hint, format, ap);
+    va_end(ap);
+    return -1;
+}
+
+int fail_errno(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
+{
+    int saved = errno;
+    va_list ap;
+    va_start(ap, format);
+    set(err, code, hint, format, ap);
+    va_end(ap);
+    if (err) {
+        size_t used = strlen(err->message);
+        snprintf(err->message + used, sizeof err->message - used, ": %s", strerror(saved));
+    }
+    errno = saved;
+    return -1;
+}

@@ -1,0 +1,121 @@
+#define _GNU_SOURCE
+#include "problem.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct problem {
+    const char *code;
+    unsigned status;
+    const char *title;
+} problems[] = {
+    {"malformed_json", 400, "The body is not JSON"},
+    {"duplicate_key", 400, "A key occurs twice in one object"},
+    {"json_too_deep", 400, "The JSON is nested too deeply"},
+    {"not_utf8", 400, "The body is not UTF-8"},
+    {"nul_in_string", 400, "A string holds a NUL character"},
+    {"not_found", 404, "No such path"},
+    {"unknown_task", 404, "No such task"},
+    {"method_not_allowed", 405, "The path does not have this method"},
+    {"request_timeout", 408, "The request did not arrive in time"},
+    {"body_too_large", 413, "The body is too large"},
+    {"source_too_large", 413, "The source is too large"},
+    {"unsupported_media_type", 415, "The body is not declared as JSON"},
+    {"unknown_field", 422, "A field is not known"},
+    {"missing_field", 422, "A field is missing"},
+    {"wrong_type", 422, "A value has the wrong type"},
+    {"unknown_device", 422, "No such device"},
+    {"unknown_language", 422, "The device does not take this language"},
+    {"task_not_for_device", 422, "The task cannot be graded on this device"},
+    {"empty_source", 422, "The source is empty"},
+    {"source_not_utf8", 422, "The source is not UTF-8"},
+    {"client_gone", 499, "The client went away"},
+    {"queue_full", 503, "Too many grades are waiting"},
+    {"too_busy", 503, "Too many requests are being received"},
+    {"shutting_down", 503, "The server is shutting down"},
+};
+
+static const struct problem *find(const char *code)
+{
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+        if (!strcmp(problems[i].code, code))
+            return &problems[i];
+    return NULL;
+}
+
+unsigned problem_status(const char *code)
+{
+    const struct problem *p = find(code);
+    return p ? p->status : 500;
+}
+
+bool problem_is_passing(const char *code)
+{
+    return problem_status(code) == 503;
+}
+
+const char *problem_reason(unsigned status)
+{
+    switch (status) {
+    case 400:
+        return "Bad Request";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 408:
+        return "Request Timeout";
+    case 413:
+        return "Content Too Large";
+    case 415:
+        return "Unsupported Media Type";
+    case 422:
+        return "Unprocessable Content";
+    case 499:
+        return "Client Closed Request";
+    case 503:
+        return "Service Unavailable";
+    default:
+        return "Internal Server Error";
+    }
+}
+
+/* Messages quote what clients sent and are cut at a fixed size, so the last character may be half
+ * of one. */
+static json_t *string_of(const char *text)
+{
+    json_t *whole = json_string(text);
+    if (whole)
+        return whole;
+    size_t size = strlen(text);
+    for (size_t cut = 1; cut <= 3 && cut <= size; cut++) {
+        json_t *shorter = json_stringn(text, size - cut);
+        if (shorter)
+            return shorter;
+    }
+    char *copy = strdup(text);
+    if (!copy)
+        return NULL;
+    for (char *p = copy; *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+    json_t *ascii = json_string(copy);
+    free(copy);
+    return ascii;
+}
+
+char *problem_json(const kgrade_error *problem)
+{
+    const struct problem *p = find(problem->code);
+    unsigned status = p ? p->status : 500;
+    json_auto_t *json =
+        json_pack("{s:o*, s:s, s:i, s:o*, s:o*}", "type",
+                  json_sprintf("urn:kgrade:problem:%s", problem->code), "title",
+                  p ? p->title : problem_reason(status), "status", (int)status, "detail",
+                  string_of(problem->message), "code", string_of(problem->code));
+    if (!json || (problem->hint[0] && json_object_set_new(json, "hint", string_of(problem->hint))))
+        return NULL;
+    return json_dumps(json, JSON_COMPACT);
+}

@@ -1,0 +1,67 @@
+"""What the tests of the kgrade program share: running it, and a check that names itself."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+KGRADE = os.environ["KGRADE"]
+SOURCE_DIR = os.environ["KGRADE_SOURCE_DIR"]
+EXAMPLE = os.path.join(SOURCE_DIR, "deploy", "example", "vector_add.c")
+TIMEOUT_S = 60
+
+# Sampling briefly is enough where the figures are not the point.
+BRIEFLY = ["--max-samples", "20", "--isolation", "reduced"]
+
+
+def run(*arguments, stdin=None, env=None, cwd=None):
+    """Runs kgrade without a terminal; returns what subprocess.run does, with text."""
+    return subprocess.run(
+        [KGRADE, *arguments],
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env={**os.environ, **(env or {})},
+        cwd=cwd,
+    )
+
+
+def processes_of(marker):
+    """Processes whose environment holds the marker: those that a run of kgrade started."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if marker.encode() in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def assert_exit(self, result, status):
+        self.assertEqual(
+            result.returncode, status, f"\nstdout: {result.stdout}\nstderr: {result.stderr}"
+        )
+
+    def run_ok(self, *arguments, **options):
+        result = run(*arguments, **options)
+        self.assert_exit(result, 0)
+        return result
+
+    def run_json(self, *arguments, status=0, **options):
+        result = run(*arguments, **options)
+        self.assert_exit(result, status)
+        return json.loads(result.stdout)
+
+
+def main():
+    # Silence is for ctest: what fails prints itself.
+    program = unittest.main(exit=False)
+    sys.exit(0 if program.result.wasSuccessful() else 1)

@@ -1,0 +1,85 @@
+"""grade: verdicts, exit statuses, the table, the JSON."""
+
+import os
+import tempfile
+
+from common import BRIEFLY, EXAMPLE, Case, main, run
+
+WRONG = """
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    float zero = 0;
+    (void)a, (void)b;
+    clEnqueueFillBuffer(queue, c, &zero, sizeof zero, 0, sizeof(float) * (size_t)n, 0, NULL, NULL);
+}
+"""
+
+
+class Grade(Case):
+    def grade(self, source, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "candidate.c")
+            with open(path, "w") as f:
+                f.write(source)
+            return run("grade", path, "--task", "vector_add", *BRIEFLY, *more)
+
+    def test_accepted(self):
+        result = self.run_ok("grade", EXAMPLE, "--task", "vector_add", *BRIEFLY)
+        self.assertTrue(result.stdout.startswith("ACCEPTED  score "), result.stdout)
+        self.assertEqual(result.stderr, "")
+        self.assertNotIn("\033", result.stdout)
+        for part in ("benchmark", "correctness", "hidden", "n=1048576", "µs", "isolation", "samples"):
+            self.assertIn(part, result.stdout)
+
+    def test_json(self):
+        result = self.run_json("grade", EXAMPLE, "--task", "vector_add", "--json", *BRIEFLY)
+        self.assertEqual(result["schema"], "kgrade.grade/1")
+        self.assertEqual(result["verdict"], "accepted")
+        self.assertGreater(result["score"], 0)
+
+    def test_standard_input(self):
+        with open(EXAMPLE) as f:
+            source = f.read()
+        result = self.run_json("grade", "-", "-t", "vector_add", "--json", *BRIEFLY, stdin=source)
+        self.assertEqual(result["verdict"], "accepted")
+        self.assertEqual(result["candidate"]["bytes"], len(source))
+
+    def test_reduced_only(self):
+        result = self.run_json(
+            "grade", EXAMPLE, "-t", "vector_add", "--json", *BRIEFLY, "--isolation", "reduced-only"
+        )
+        self.assertEqual(result["environment"]["isolation"], "reduced")
+
+    def test_wrong_answer(self):
+        result = self.grade(WRONG)
+        self.assert_exit(result, 1)
+        self.assertTrue(result.stdout.startswith("WRONG ANSWER  score 0.000"), result.stdout)
+        self.assertIn("What to do:", result.stdout)
+        self.assertIn("NO", result.stdout)
+
+    def test_build_failed(self):
+        result = self.grade("this is not C\n")
+        self.assert_exit(result, 1)
+        self.assertTrue(result.stdout.startswith("BUILD FAILED"), result.stdout)
+        self.assertIn("  Log:\n  | ", result.stdout)
+        self.assertIn("error", result.stdout)
+
+    def test_bad_requests(self):
+        for arguments, code in (
+            (["--task", "vector_ad"], "unknown_task"),
+            (["--task", "vector_add", "--device", "abacus"], "unknown_device"),
+            (["--task", "vector_add", "--language", "cobol"], "unknown_language"),
+        ):
+            result = run("grade", EXAMPLE, *arguments, *BRIEFLY)
+            self.assert_exit(result, 2)
+            self.assertIn(f"[{code}]", result.stderr)
+            self.assertEqual(result.stdout, "")
+        result = self.grade("")
+        self.assert_exit(result, 2)
+        self.assertIn("[empty_source]", result.stderr)
+
+
+if __name__ == "__main__":
+    main()

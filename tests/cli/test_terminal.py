@@ -1,0 +1,99 @@
+"""On a terminal: the moving line, colours, and Ctrl-C."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+
+from common import BRIEFLY, EXAMPLE, KGRADE, TIMEOUT_S, Case, main, processes_of
+
+GRADE = ["grade", EXAMPLE, "--task", "vector_add", *BRIEFLY]
+
+
+class Terminal:
+    """kgrade with a terminal of its own, in a session of its own."""
+
+    def __init__(self, arguments, env=None):
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [KGRADE, *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**os.environ, "TERM": "xterm", **(env or {})},
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.text = ""
+
+    def read_until(self, pattern=None):
+        """Reads until the pattern appears, or to the end."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while not (pattern and re.search(pattern, self.text)):
+            if time.monotonic() > deadline:
+                raise TimeoutError(self.text)
+            if not select.select([self.master], [], [], 1)[0]:
+                continue
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:  # EIO: the other side is closed
+                data = b""
+            if not data:
+                break
+            self.text += data.decode(errors="replace")
+        return self.text
+
+    def wait(self):
+        self.read_until()
+        os.close(self.master)
+        return self.process.wait(TIMEOUT_S)
+
+
+class Progress(Case):
+    def test_line_is_drawn_and_wiped(self):
+        terminal = Terminal(GRADE, {"NO_COLOR": ""})
+        self.assertEqual(terminal.wait(), 0, terminal.text)
+        self.assertRegex(terminal.text, r"\r\033\[K.*case \d+ of \d+.*\d\.\d s")
+        self.assertIn("\r\033[K\033[1m\033[32mACCEPTED", terminal.text)
+
+    def test_no_colour(self):
+        terminal = Terminal(GRADE, {"NO_COLOR": "1"})
+        self.assertEqual(terminal.wait(), 0, terminal.text)
+        self.assertNotRegex(terminal.text, r"\033\[\d*m")
+
+    def test_usage_error_on_a_terminal(self):
+        terminal = Terminal(["grade", EXAMPLE, "--task", "vector_ad", *BRIEFLY])
+        self.assertEqual(terminal.wait(), 2, terminal.text)
+
+
+class Interrupt(Case):
+    def assert_stopped(self, stop):
+        with tempfile.TemporaryDirectory() as folder:
+            marker = f"KGRADE_TEST_RUN={uuid.uuid4()}"
+            name, value = marker.split("=")
+            terminal = Terminal([*GRADE, "--precision", "0.000001", "--max-samples", "100000"],
+                                {name: value, "TMPDIR": folder})
+            terminal.read_until(r"replaying|judging")
+            stop(terminal)
+            self.assertEqual(terminal.wait(), -signal.SIGINT, terminal.text)
+            self.assertIn("Stopped; nothing was graded.", terminal.text)
+            deadline = time.monotonic() + 5
+            while processes_of(marker) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertEqual(processes_of(marker), [])
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_one_process(self):
+        self.assert_stopped(lambda terminal: os.kill(terminal.process.pid, signal.SIGINT))
+
+    def test_the_whole_group_as_a_terminal_does(self):
+        self.assert_stopped(lambda terminal: os.killpg(terminal.process.pid, signal.SIGINT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+#!/bin/bash
+# How kgraded starts, where it listens, and what it tells the service manager.
+. "$(dirname "$0")/lib.sh"
+
+# refused NAME STATUS TEXT [OPTION]...: does not start, and says why.
+refused() {
+    local name=$1 expected=$2 text=$3
+    shift 3
+    timeout 30 "$KGRADED" "$@" >"$folder/out" 2>&1
+    local status=$?
+    grep -qF -- "$text" "$folder/out" || status="$status without '$text': $(head -c 300 "$folder/out")"
+    same "$name" "$expected" "$status"
+}
+
+refused "--help" 0 "Usage: kgraded" --help
+refused "--version" 0 "kgraded " --version
+refused "unknown option" 2 "'--colour' is not an option" --colour
+refused "option without its value" 2 "'--listen' needs a value" --listen
+refused "stray word" 2 "'serve' is one word too many" serve
+refused "both listeners" 2 "exclude each other" --listen 127.0.0.1:0 --unix "$folder/socket"
+for address in 0.0.0.0:8710 192.0.2.1:8710 '[::]:8710' '[2001:db8::1]:0' 128.0.0.1:0; do
+    refused "listening on $address" 2 "does not listen on $address" --listen "$address"
+done
+for address in nonsense 127.0.0.1 127.0.0.1: 127.0.0.1:65536 127.0.0.1:-1 127.0.0.1:x '[127.0.0.1]:0' ::1:0 :8710 ''; do
+    refused "listening on '$address'" 2 "--listen an address and a port" --listen "$address"
+done
+for value in 1023 65M 99999999999999999999 -1 1.5 1T 2KB ''; do
+    refused "--max-body '$value'" 2 "--max-body takes a whole number" --max-body "$value"
+done
+refused "--max-buffered below --max-body" 2 "must have room" --max-body 2M --max-buffered 1M
+refused "--max-connections 0" 2 "--max-connections takes" --max-connections 0
+refused "--max-per-address 0" 2 "--max-per-address takes" --max-per-address 0
+refused "--queue 65537" 2 "--queue takes" --queue 65537
+refused "--request-timeout 0" 2 "--request-timeout takes" --request-timeout 0
+refused "--drain 86401" 2 "--drain takes" --drain 86401
+refused "--isolation none" 2 "--isolation is full or reduced" --isolation none
+refused "--log-level loud" 2 "--log-level is" --log-level loud
+refused "folder of tasks that is not there" 3 "$folder/nowhere" --listen 127.0.0.1:0 --isolation reduced --tasks "$folder/nowhere"
+
+### A port in use.
+start
+refused "port in use" 3 "Cannot listen on ${url#http://}" --listen "${url#http://}"
+expect "the first server goes on" 200 - "$url/version"
+stop
+same "ends cleanly" 0 "$status"
+
+### A Unix socket.
+socket=$folder/socket
+start_on --unix "$socket"
+ask --unix-socket "$socket" http://localhost/healthz
+same "answers on a Unix socket" "200 ok" "$status $(field .status)"
+same "only owner and group may use it" 660 "$(stat -c %a "$socket")"
+refused "socket in use" 3 "Cannot listen on $socket" --unix "$socket"
+ask --unix-socket "$socket" http://localhost/healthz
+same "the first server goes on" "200 ok" "$status $(field .status)"
+stop INT
+same "SIGINT ends it cleanly" 0 "$status"
+same "the socket is gone" "" "$(ls "$socket" 2>/dev/null)"
+
+start_on --unix "$socket"
+stop KILL
+same "a killed server leaves its socket" "$socket" "$(ls "$socket" 2>/dev/null)"
+start_on --unix "$socket"
+ask --unix-socket "$socket" http://localhost/healthz
+same "the next one takes its place" "200 ok" "$status $(field .status)"
+stop
+echo precious >"$folder/file"
+refused "path of a file" 3 "Cannot listen on $folder/file" --unix "$folder/file"
+same "the file is still there" precious "$(cat "$folder/file")"
+refused "long path" 2 "The path of a Unix socket has" --unix "$folder/$(head -c 200 /dev/zero | tr '\0' x)"
+
+### The service manager.
+if command -v python3 >/dev/null; then
+    python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+s.settimeout(60)
+for _ in range(2):
+    print(s.recv(1000).decode(), flush=True)
+' "$folder/notify" >"$folder/notified" &
+    listener=$!
+    while [ ! -S "$folder/notify" ]; do sleep 0.05; done
+    NOTIFY_SOCKET=$folder/notify start
+    stop
+    wait "$listener"
+    same "the service manager is told" "READY=1 STOPPING=1" "$(tr '\n' ' ' <"$folder/notified" | sed 's/ $//')"
+else
+    echo "skipped: no python3 to play the service manager"
+fi
+
+# Under the journal a line has a priority and no time; the variable alone does not make it the journal.
+: >"$folder/log"
+JOURNAL_STREAM=$(stat -c %d:%i "$folder/log") start
+stop
+same "the journal gets priorities" 0 "$(grep -vc '^<[3-7]>[a-z]' "$folder/log")"
+JOURNAL_STREAM=1:2 start
+stop
+same "others get the time" 0 "$(grep -vc '^[0-9-]*T' "$folder/log")"
+
+report

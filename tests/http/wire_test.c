@@ -1,0 +1,453 @@
+/*
+ * What no well-behaved client sends: slow, half, endless, pipelined, abandoned.  The server has
+ * small limits, so that every one of them is crossed.  After each test it must still be alive.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+#define TIMEOUT_S 2
+#define MAX_BODY 65536
+#define MAX_BUFFERED 131072
+#define MAX_CONNECTIONS 32
+
+static struct server server;
+static struct answer answer;
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
+#define POST(length)                                                                               \
+    "POST /grade HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " length \
+    "\r\n\r\n"
+#define UNKNOWN_TASK "{\"task\":\"no\",\"device\":\"opencl\",\"source\":\"x\"}"
+_Static_assert(sizeof UNKNOWN_TASK - 1 == 44, "requests below give this length");
+
+static void assert_answer(int fd, double seconds, unsigned status, const char *code)
+{
+    hear(fd, seconds, &answer);
+    if (answer.status != status || strcmp(answer_code(&answer), code))
+        fail_msg("expected %u %s, heard %u: %s%s", status, code, answer.status, answer.head,
+                 answer.body);
+}
+
+/* The server ends the connection without another answer. */
+static void assert_closed(int fd, double seconds)
+{
+    hear(fd, seconds, &answer);
+    if (answer.status || !answer.closed)
+        fail_msg("expected the end of the connection, heard %u: %s%s", answer.status, answer.head,
+                 answer.body);
+    close(fd);
+}
+
+static int assert_alive(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, GET("/healthz"));
+    assert_answer(fd, 10, 200, "");
+    close(fd);
+    return 0;
+}
+
+static void test_silent(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    double began = now_s();
+    assert_answer(fd, TIMEOUT_S + 3, 408, "request_timeout");
+    assert_true(now_s() - began > TIMEOUT_S - 0.5);
+    assert_closed(fd, TIMEOUT_S + 3);
+}
+
+/* Says text and then one byte of rest at a time, until the server has had enough. */
+static void trickle(const char *text, const char *rest)
+{
+    int fd = dial(&server);
+    double began = now_s();
+    assert_true(say(fd, text));
+    for (const char *p = rest; *p && now_s() < began + TIMEOUT_S + 0.3; p++) {
+        say_bytes(fd, p, 1);
+        sleep_s(0.1);
+    }
+    assert_answer(fd, 3, 408, "request_timeout");
+    close(fd);
+}
+
+static void test_slow_headers(void **state)
+{
+    (void)state;
+    trickle("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+            "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
+}
+
+static void test_slow_request_line(void **state)
+{
+    (void)state;
+    trickle("GET /", "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz");
+}
+
+static void test_slow_body(void **state)
+{
+    (void)state;
+    trickle(POST("1000") "{", "                                                    ");
+}
+
+static void test_stalled_body(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    assert_true(say(fd, POST("1000") "{\"task\":"));
+    assert_answer(fd, TIMEOUT_S + 3, 408, "request_timeout");
+    close(fd);
+}
+
+static void test_idle_kept_alive(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, GET("/version"));
+    assert_answer(fd, 3, 200, "");
+    assert_closed(fd, 2 * TIMEOUT_S + 3);
+}
+
+static void test_half_closed_whole(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, GET("/version"));
+    shutdown(fd, SHUT_WR);
+    assert_answer(fd, 3, 200, "");
+    assert_closed(fd, 3);
+
+    fd = dial(&server);
+    say(fd, POST("44") UNKNOWN_TASK);
+    shutdown(fd, SHUT_WR);
+    assert_answer(fd, 3, 404, "unknown_task");
+    assert_closed(fd, 3);
+}
+
+static void test_half_closed_part(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, POST("44") "{\"task\":");
+    shutdown(fd, SHUT_WR);
+    hear(fd, TIMEOUT_S + 3, &answer);
+    assert_true(answer.status == 408 || answer.closed);
+    close(fd);
+
+    fd = dial(&server);
+    say(fd, "GET /vers");
+    shutdown(fd, SHUT_WR);
+    hear(fd, TIMEOUT_S + 3, &answer);
+    assert_true(answer.status == 408 || answer.closed);
+    close(fd);
+}
+
+static void test_pipelined(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, GET("/version") POST("44") UNKNOWN_TASK GET("/nowhere") GET("/healthz"));
+    assert_answer(fd, 3, 200, "");
+    assert_answer(fd, 3, 404, "unknown_task");
+    assert_answer(fd, 3, 404, "not_found");
+    assert_answer(fd, 3, 200, "");
+    close(fd);
+}
+
+static void test_pipelined_garbage(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, GET("/version") "\x01\x02\xff garbage\r\n\r\n\r\n\r\nmore\r\n\r\n");
+    assert_answer(fd, 3, 200, "");
+    hear(fd, 3, &answer);
+    assert_true(answer.status == 400 || answer.closed);
+    close(fd);
+}
+
+static void test_garbage(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 200; seed++) {
+        char noise[600];
+        srandom(seed);
+        for (size_t i = 0; i < sizeof noise; i++)
+            noise[i] = (char)random();
+        memcpy(noise + 200, "\r\n\r\n", 4);
+        int fd = dial(&server);
+        say_bytes(fd, noise, sizeof noise);
+        shutdown(fd, SHUT_WR);
+        hear(fd, 5, &answer);
+        assert_true((answer.status >= 400 && answer.status < 600) || answer.closed);
+        close(fd);
+    }
+}
+
+static void test_no_host(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, "GET /version HTTP/1.1\r\n\r\n");
+    hear(fd, 3, &answer);
+    assert_int_equal(answer.status, 400);
+    close(fd);
+}
+
+static void test_large_headers(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, "GET /version HTTP/1.1\r\nHost: x\r\nX-Large: ");
+    for (size_t i = 0;
+         i < 1000 && say(fd, "0123456789012345678901234567890123456789012345678901234567890123");
+         i++)
+        ;
+    hear(fd, 5, &answer);
+    assert_true(answer.status == 431 || answer.status == 413 || answer.closed);
+    close(fd);
+}
+
+static void test_oversized(void **state)
+{
+    (void)state;
+    static char body[MAX_BODY + 1];
+    memset(body, ' ', sizeof body);
+    int fd = dial(&server);
+    say(fd, POST("65537"));
+    say_bytes(fd, body, sizeof body);
+    assert_answer(fd, 3, 413, "body_too_large");
+    close(fd);
+
+    /* One byte less is taken, and is not JSON. */
+    fd = dial(&server);
+    say(fd, POST("65536"));
+    say_bytes(fd, body, sizeof body - 1);
+    assert_answer(fd, 3, 400, "malformed_json");
+    close(fd);
+}
+
+static void test_oversized_expecting(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, "POST /grade HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            "Expect: 100-continue\r\nContent-Length: 5000000\r\n\r\n");
+    assert_answer(fd, 3, 413, "body_too_large");
+    assert_closed(fd, 3);
+}
+
+static void test_endless(void **state)
+{
+    (void)state;
+    static const char *const heads[] = {
+        POST("5000000000"), "POST /grade HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET /version HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"};
+    static const unsigned statuses[] = {413, 413, 404, 413};
+    static const char *const codes[] = {"body_too_large", "body_too_large", "not_found",
+                                        "body_too_large"};
+    static char chunk[4096 + 8];
+    memcpy(chunk, "1000\r\n", 6);
+    memset(chunk + 6, ' ', 4096);
+    memcpy(chunk + 6 + 4096, "\r\n", 2);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        int fd = dial(&server);
+        say(fd, heads[i]);
+        /* Well past the limit, and the answer is still there to be read. */
+        for (size_t n = 0; n < 3 * MAX_BODY / 4096; n++)
+            say_bytes(fd, chunk, sizeof chunk);
+        assert_answer(fd, TIMEOUT_S, statuses[i], codes[i]);
+        double began = now_s();
+        while (say_bytes(fd, chunk, sizeof chunk) && now_s() < began + 10)
+            sleep_s(0.01);
+        assert_true(now_s() < began + 2 * TIMEOUT_S + 2);
+        close(fd);
+    }
+}
+
+static void test_buffered(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    static char part[MAX_BODY - 1];
+    int fds[N];
+    memset(part, ' ', sizeof part);
+    for (int i = 0; i < N; i++) {
+        fds[i] = dial(&server);
+        say(fds[i], POST("65536"));
+        say_bytes(fds[i], part, sizeof part);
+        sleep_s(0.1);
+    }
+    for (int i = 0; i < N; i++)
+        say(fds[i], " ");
+    unsigned busy = 0;
+    for (int i = 0; i < N; i++) {
+        hear(fds[i], 3, &answer);
+        if (answer.status == 503) {
+            assert_string_equal(answer_code(&answer), "too_busy");
+            assert_non_null(strcasestr(answer.head, "\r\nRetry-After: "));
+            busy++;
+        } else {
+            assert_int_equal(answer.status, 400);
+        }
+        close(fds[i]);
+    }
+    assert_int_equal(busy, N - MAX_BUFFERED / MAX_BODY);
+}
+
+static void test_chunked(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, "POST /grade HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            "1\r\n{\r\n2b\r\n\"task\":\"no\",\"device\":\"opencl\",\"source\":\"x\"}\r\n0\r\n\r\n");
+    assert_answer(fd, 3, 404, "unknown_task");
+    close(fd);
+}
+
+static void test_vanishing(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {"",         "GET",          GET("/tasks"),
+                                        POST("44"), POST("44") "{", POST("44") UNKNOWN_TASK};
+    for (size_t i = 0; i < 300; i++) {
+        int fd = dial(&server);
+        say(fd, parts[i % 6]);
+        struct linger reset = {.l_onoff = i % 2, .l_linger = 0};
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(fd);
+    }
+}
+
+static void test_many_connections(void **state)
+{
+    (void)state;
+    enum { N = 4 * MAX_CONNECTIONS };
+    int fds[N];
+    for (int i = 0; i < N; i++)
+        fds[i] = dial(&server);
+    /* Silent clients hold all places, and more wait for one; the deadline frees them. */
+    for (int i = N - 1; i >= 0; i -= MAX_CONNECTIONS / 2)
+        assert_answer(fds[i], N / MAX_CONNECTIONS * (TIMEOUT_S + 2) + 5, 408, "request_timeout");
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+}
+
+static void test_reader_that_does_not_read(void **state)
+{
+    (void)state;
+    enum { N = 500 };
+    static char requests[N * sizeof GET("/")];
+    for (int i = 0; i < N; i++)
+        strcat(requests, GET("/"));
+    int fd = dial_narrow(&server, 4096);
+    struct timeval patience = {.tv_usec = 100000};
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    /* Until all buffers are full the server takes more; then it waits for us, and not for long. */
+    double began = now_s(), full = 0;
+    bool cut = false;
+    while (!cut && now_s() < began + 4 * TIMEOUT_S) {
+        if (say(fd, requests))
+            continue;
+        cut = errno != EAGAIN;
+        if (!full && !cut)
+            full = now_s();
+    }
+    assert_true(cut);
+    assert_true(full > 0);
+    assert_true(now_s() - full > TIMEOUT_S - 1);
+    close(fd);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    if (server_is_sanitized(&server)) {
+        print_message("skipped: a sanitizer keeps freed memory; it looks for leaks itself\n");
+        skip();
+    }
+    size_t before = 0;
+    for (int i = 0; i < 4000; i++) {
+        int fd = dial(&server);
+        say(fd, POST("44") UNKNOWN_TASK POST("5") "{\"a\"" GET("/tasks"));
+        assert_answer(fd, 5, 404, "unknown_task");
+        close(fd);
+        if (i == 400)
+            before = server_memory(&server);
+    }
+    size_t after = server_memory(&server);
+    assert_true(before > 0);
+    if (after > before + (1 << 20))
+        fail_msg("memory grew from %zu to %zu bytes in 3600 requests", before, after);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    const char *program = getenv("KGRADED");
+    const char *const arguments[] = {"--isolation",
+                                     "reduced",
+                                     "--request-timeout",
+                                     "2",
+                                     "--max-body",
+                                     "64K",
+                                     "--max-buffered",
+                                     "128K",
+                                     "--max-connections",
+                                     "32",
+                                     "--queue",
+                                     "1",
+                                     NULL};
+    return program && server_start(&server, program, arguments) ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    return server_stop(&server) == 0 ? 0 : -1;
+}
+
+#define TEST(function) cmocka_unit_test_teardown(function, assert_alive)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_silent),
+        TEST(test_slow_headers),
+        TEST(test_slow_request_line),
+        TEST(test_slow_body),
+        TEST(test_stalled_body),
+        TEST(test_idle_kept_alive),
+        TEST(test_half_closed_whole),
+        TEST(test_half_closed_part),
+        TEST(test_pipelined),
+        TEST(test_pipelined_garbage),
+        TEST(test_garbage),
+        TEST(test_no_host),
+        TEST(test_large_headers),
+        TEST(test_oversized),
+        TEST(test_oversized_expecting),
+        TEST(test_endless),
+        TEST(test_buffered),
+        TEST(test_chunked),
+        TEST(test_vanishing),
+        TEST(test_many_connections),
+        TEST(test_reader_that_does_not_read),
+        TEST(test_memory),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
