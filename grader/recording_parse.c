@@ -19,16 +19,18 @@ struct parser {
     kgrade_error *err;
 };
 
-__attribute__((format(printf, 2, 3))) static int bad(struct parser *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void complain(struct parser *p, const char *format, ...)
 {
     char text[256];
     va_list ap;
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    return fail(p->err, "recording_invalid", "Record the candidate again with this version of kgrade.",
-                "The recording is not valid at %s: %s.", p->where, text);
+    fail_set(p->err, "recording_invalid", "Record the candidate again with this version of kgrade.",
+             "The recording is not valid at %s: %s.", p->where, text);
 }
+
+#define bad(...) (complain(__VA_ARGS__), fail_value())
 
 /* An object with exactly n keys. */
 static int object(struct parser *p, json_t *json, size_t n)

@@ -259,12 +259,14 @@ int jail_spawn(struct sandbox *sandbox, const struct jail_spec *spec, struct jai
     return 0;
 }
 
-/* Takes the status if it is there.  1: not yet. */
+/* Takes the status if it is there.  1: not yet.  It stays in the socket, which so keeps polling
+ * readable. */
 static int take_status(struct jail *jail, kgrade_error *err)
 {
     struct protocol_status message;
-    ssize_t n = recv(jail->leash, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    ssize_t n = recv(jail->leash, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC | MSG_PEEK);
+    /* The spawner may close without having read a second jail_kill, which is told once and first. */
+    if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
         return 1;
     if (n <= 0)
         return fail(err, "spawner_failed", "Restart kgrade.",

@@ -1,25 +1,21 @@
 /*
  * A candidate for the task vector_add: c[i] = a[i] + b[i] for n floats.
  *
- * The sum is bound by memory, so all that matters is to move whole vectors: each work-item adds
- * sixteen neighbours with one wide load per input.  The last one takes what is left, one by one.
+ * One work-item per element, which the compiler of a CPU device turns into vector instructions
+ * across the work-group.  The group's size is given: left to the runtime it must divide the global
+ * size, and some sizes have no good divisor.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 
-#define WIDTH 16
+#define GROUP 1024
 
 static const char source[] =
     "kernel void add(global const float *restrict a, global const float *restrict b,\n"
     "                global float *restrict c, int n)\n"
     "{\n"
-    "    int block = get_global_id(0);\n"
-    "    int whole = n / 16;\n"
-    "    if (block < whole) {\n"
-    "        vstore16(vload16(block, a) + vload16(block, b), block, c);\n"
-    "        return;\n"
-    "    }\n"
-    "    for (int i = whole * 16; i < n; i++)\n"
+    "    int i = get_global_id(0);\n"
+    "    if (i < n)\n"
     "        c[i] = a[i] + b[i];\n"
     "}\n";
 
@@ -49,6 +45,6 @@ void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
     clSetKernelArg(kernel, 1, sizeof b, &b);
     clSetKernelArg(kernel, 2, sizeof c, &c);
     clSetKernelArg(kernel, 3, sizeof n, &n);
-    size_t items = (size_t)n / WIDTH + 1;
-    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL);
+    size_t local = GROUP, global = ((size_t)n + GROUP - 1) / GROUP * GROUP;
+    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL);
 }

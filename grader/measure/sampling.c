@@ -10,10 +10,13 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 
+#define GUARD_QUANTILE 0.1
+
 struct side {
     struct replay *replay;
-    double *times, *walls; /* one per pair */
-    double floor_ns, floor_wall_ns;
+    double *times;  /* less floor, one per pair */
+    double *excess; /* the grader's clock less the device's stamps, one per pair */
+    double floor_ns, floor_excess_ns;
     size_t voids;
 };
 
@@ -32,11 +35,11 @@ static uint64_t random_u64(void)
     return value;
 }
 
-static double median(const struct sampler *s, const double *values, size_t n)
+static double quantile(const struct sampler *s, const double *values, size_t n, double q)
 {
     memcpy(s->scratch, values, n * sizeof *values);
     statistics_sort(s->scratch, n);
-    return statistics_quantile(s->scratch, n, 0.5);
+    return statistics_quantile(s->scratch, n, q);
 }
 
 static int measure_floor(struct sampler *s, struct side *side, struct finding *f)
@@ -52,16 +55,16 @@ static int measure_floor(struct sampler *s, struct side *side, struct finding *f
         if (t.is_void)
             continue;
         side->times[n] = t.ns;
-        side->walls[n] = t.wall_ns;
+        side->excess[n] = t.wall_ns - t.ns;
         n++;
     }
-    side->floor_ns = median(s, side->times, n);
-    side->floor_wall_ns = median(s, side->walls, n);
+    side->floor_ns = quantile(s, side->times, n, 0.5);
+    side->floor_excess_ns = quantile(s, side->excess, n, GUARD_QUANTILE);
     return 0;
 }
 
 /* One sample that is not void; its seeds are returned for the judge. */
-static int take(const struct sampler *s, struct side *side, double *ret_ns, double *ret_wall, uint64_t seeds[2],
+static int take(const struct sampler *s, struct side *side, double *ret_ns, double *ret_excess, uint64_t seeds[2],
                 struct finding *f)
 {
     for (size_t tries = 0; tries < SAMPLING_MAX_VOIDS; tries++) {
@@ -73,7 +76,7 @@ static int take(const struct sampler *s, struct side *side, double *ret_ns, doub
             return -1;
         if (!t.is_void) {
             *ret_ns = t.ns - side->floor_ns;
-            *ret_wall = t.wall_ns;
+            *ret_excess = t.wall_ns - t.ns;
             return 0;
         }
         side->voids++;
@@ -93,7 +96,7 @@ static int take_candidate(struct sampler *s, struct sampling *ret, struct findin
 {
     uint64_t seeds[2];
     struct side *c = &s->candidate;
-    if (take(s, c, &c->times[s->n], &c->walls[s->n], seeds, f))
+    if (take(s, c, &c->times[s->n], &c->excess[s->n], seeds, f))
         return -1;
     if (ret->n_snapshots == SAMPLING_MAX_JUDGED || !is_chosen(s, s->n))
         return 0;
@@ -118,7 +121,7 @@ static int take_baseline(struct sampler *s, struct finding *f)
     uint64_t seeds[2];
     struct side *b = &s->baseline;
     struct finding inner = {.log = NULL};
-    if (take(s, b, &b->times[s->n], &b->walls[s->n], seeds, &inner))
+    if (take(s, b, &b->times[s->n], &b->excess[s->n], seeds, &inner))
         return blame_baseline(&inner, f);
     return 0;
 }
@@ -207,18 +210,27 @@ static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code
     va_end(ap);
 }
 
+/*
+ * The guard.  What the grader's clock shows beyond the device's stamps is the cost of a request, and that is the same with
+ * nothing in it.  A busy machine makes some requests slow, a forged stamp makes all of them look slow: hence
+ * a low quantile.
+ */
+static double hidden_ns(const struct sampler *s)
+{
+    return quantile(s, s->candidate.excess, s->n, GUARD_QUANTILE) - s->candidate.floor_excess_ns;
+}
+
 /* Whether the figures can stand at all. */
 static void check(const struct sampler *s, struct sampling *ret)
 {
-    double device = ret->candidate.time.median;
-    double wall = median(s, s->candidate.walls, s->n) - s->candidate.floor_wall_ns;
-    double allowed = fmax(SAMPLING_GUARD_RELATIVE * device, SAMPLING_GUARD_NS);
+    double device = ret->candidate.time.median, hidden = hidden_ns(s);
     if (device < 2 * s->request->resolution_ns || ret->speedup <= 0)
         doubt(ret, KGRADE_UNRESOLVED, "below_resolution",
               "The kernel takes less time than the clock resolves (%.0f ns).", s->request->resolution_ns);
-    else if (wall - device > allowed || device - wall > allowed)
+    else if (fabs(hidden) > fmax(SAMPLING_GUARD_RELATIVE * device, SAMPLING_GUARD_NS))
         doubt(ret, KGRADE_SUSPECT, "clocks_disagree",
-              "The device's stamps say %.0f ns for a replay and the grader's own clock says %.0f ns.", device, wall);
+              "The device's stamps say %.0f ns for a replay; the grader's own clock says %.0f ns.", device,
+              device + hidden);
     else if (ret->high - ret->low > 2 * SAMPLING_NOISE_LIMIT * ret->speedup)
         doubt(ret, KGRADE_UNRESOLVED, "too_noisy", "The speedup is only known to lie between %.3f and %.3f.", ret->low,
               ret->high);
@@ -227,15 +239,15 @@ static void check(const struct sampler *s, struct sampling *ret)
 static int run(struct sampler *s, struct sampling *ret, struct finding *f)
 {
     uint64_t seeds[2];
-    double ns, wall;
+    double ns, excess;
     choose_judged(s);
     if (measure_floor(s, &s->candidate, f) || measure_floor(s, &s->baseline, f))
         return -1;
     for (unsigned i = 0; i < SAMPLING_WARMUPS; i++) {
         struct finding inner = {.log = NULL};
-        if (take(s, &s->candidate, &ns, &wall, seeds, f))
+        if (take(s, &s->candidate, &ns, &excess, seeds, f))
             return -1;
-        if (take(s, &s->baseline, &ns, &wall, seeds, &inner))
+        if (take(s, &s->baseline, &ns, &excess, seeds, &inner))
             return blame_baseline(&inner, f);
     }
     s->candidate.voids = s->baseline.voids = 0;
@@ -257,8 +269,8 @@ int sampling_run(const struct sampling_request *request, struct sampling *ret, s
     if (!memory)
         return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL, "No memory for samples.");
     struct sampler s = {.request = request,
-                        .candidate = {.replay = request->candidate, .times = memory, .walls = memory + each},
-                        .baseline = {.replay = request->baseline, .times = memory + 2 * each, .walls = memory + 3 * each},
+                        .candidate = {.replay = request->candidate, .times = memory, .excess = memory + each},
+                        .baseline = {.replay = request->baseline, .times = memory + 2 * each, .excess = memory + 3 * each},
                         .ratios = memory + 4 * each,
                         .scratch = memory + 5 * each,
                         .room = room};

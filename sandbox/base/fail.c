@@ -14,16 +14,15 @@ static void set(kgrade_error *err, const char *code, const char *hint, const cha
     vsnprintf(err->message, sizeof err->message, format, ap);
 }
 
-int fail(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
+void fail_set(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
     set(err, code, hint, format, ap);
     va_end(ap);
-    return -1;
 }
 
-int fail_errno(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
+void fail_set_errno(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
 {
     int saved = errno;
     va_list ap;
@@ -35,5 +34,4 @@ int fail_errno(kgrade_error *err, const char *code, const char *hint, const char
         snprintf(err->message + used, sizeof err->message - used, ": %s", strerror(saved));
     }
     errno = saved;
-    return -1;
 }

@@ -4,13 +4,21 @@
 
 #include "error.h"
 
-/* Sets code, hint and the formatted message; always returns -1 so that callers can `return fail(...)`.
- * hint may be NULL. */
-int fail(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
+/* Sets code, hint and the formatted message; hint may be NULL. */
+void fail_set(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* The same for a failed system call: appends ": " and strerror(errno). */
-int fail_errno(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
+void fail_set_errno(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+static inline int fail_value(void)
+{
+    return -1;
+}
+
+/* For `return fail(err, code, hint, format, ...)`: macros, so that the compiler sees the -1. */
+#define fail(...) (fail_set(__VA_ARGS__), fail_value())
+#define fail_errno(...) (fail_set_errno(__VA_ARGS__), fail_value())
 
 #endif

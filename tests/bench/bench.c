@@ -30,7 +30,7 @@ static void die(const kgrade_error *error)
 /* The text of a candidate; one of tests/hostile has honest.h put in the place of its #include. */
 static char *read_source(const char *path)
 {
-    static const char include[] = "#include \"../honest.h\"\n";
+    static const char include[] = "#include \"../../honest.h\"\n";
     struct bytes candidate = {0}, honest = {0};
     kgrade_error error;
     char *text;
@@ -93,10 +93,10 @@ static double quantile(double *values, size_t n, double q)
 static double overhead_of(const json_t *result, const char *figure)
 {
     double values[64];
-    size_t n = 0, i;
-    const json_t *one;
-    json_array_foreach(json_object_get(result, "cases"), i, one)
-    {
+    size_t n = 0;
+    const json_t *cases = json_object_get(result, "cases");
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *one = json_array_get(cases, i);
         const json_t *value = json_object_get(json_object_get(one, "host_overhead"), figure);
         if (json_is_number(value) && n < 64)
             values[n++] = json_number_value(value);
@@ -106,9 +106,10 @@ static double overhead_of(const json_t *result, const char *figure)
 
 static int invariance(size_t rounds)
 {
-    cleanup_free char *honest = read_source(KGRADE_SOURCE_DIR "/tests/hostile/honest/candidate.c");
+    cleanup_free char *honest =
+        read_source(KGRADE_SOURCE_DIR "/tests/hostile/honest/honest/candidate.c");
     cleanup_free char *sleeping =
-        read_source(KGRADE_SOURCE_DIR "/tests/hostile/sleep_200us/candidate.c");
+        read_source(KGRADE_SOURCE_DIR "/tests/hostile/honest/sleep_200us/candidate.c");
     double ratios[1000];
     printf("vector_add, with and without 200 us of sleep in the entry\n");
     printf("round  score asleep/awake  warm host overhead asleep - awake (us)\n");
@@ -146,7 +147,8 @@ struct step {
 
 static int grade_cost(size_t grades)
 {
-    cleanup_free char *source = read_source(KGRADE_SOURCE_DIR "/tests/hostile/honest/candidate.c");
+    cleanup_free char *source =
+        read_source(KGRADE_SOURCE_DIR "/tests/hostile/honest/honest/candidate.c");
     json_auto_t *first = grade("vector_add", source); /* warms the engine's caches */
     struct step steps[MAX_STEPS];
     size_t n_steps = 0;

@@ -16,7 +16,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/io.h"
 
-#define INCLUDE_LINE "#include \"../honest.h\"\n"
+#define INCLUDE_LINE "#include \"../../honest.h\"\n"
 #define MAX_FILE_BYTES (1u << 20)
 
 static void die(const char *what)
@@ -92,10 +92,9 @@ static char *public_sizes(const char *tasks)
     const json_t *cases = json_object_get(task, "cases");
     static const char *const kinds[] = {"correctness", "benchmark"};
     for (size_t k = 0; k < 2 && list; k++) {
-        const json_t *one;
-        size_t i;
-        json_array_foreach(json_object_get(cases, kinds[k]), i, one)
-        {
+        const json_t *list_of_kind = json_object_get(cases, kinds[k]);
+        for (size_t i = 0; i < json_array_size(list_of_kind) && list; i++) {
+            const json_t *one = json_array_get(list_of_kind, i);
             char *longer = NULL;
             if (asprintf(&longer, "%s, %lld", list,
                          (long long)json_integer_value(json_object_get(one, "n"))) < 0)
@@ -119,7 +118,7 @@ static char *facts(const char *tasks, const struct bait *bait)
                            "#define TASKS \"%s\"\n"
                            "#define PUBLIC_N %s\n",
                            bait->secret_file, bait->socket_file, bait->abstract_name, bait->port,
-                           KGRADE_TASKS, sizes) < 0)
+                           tasks, sizes) < 0)
         return NULL;
     return text;
 }
@@ -140,7 +139,7 @@ char *candidate_source(const char *folder, const char *tasks, const struct bait 
     cleanup_bytes struct bytes candidate = {0}, honest = {0};
     cleanup_free char *known = facts(tasks, bait);
     if (!known || read_text(folder, "candidate.c", &candidate) ||
-        read_text(folder, "../honest.h", &honest))
+        read_text(folder, "../../honest.h", &honest))
         return NULL;
     char *text = (char *)candidate.data, *include = strstr(text, INCLUDE_LINE), *source = NULL;
     int n;
@@ -154,10 +153,10 @@ char *candidate_source(const char *folder, const char *tasks, const struct bait 
 
 json_t *candidate_expectation(const char *folder)
 {
-    static const char *const known[] = {"about",   "task",     "device",    "language",
-                                        "verdict", "verdicts", "code",      "codes",
-                                        "says",    "absent",   "log",       "forbidden_codes",
-                                        "after",   "machine",  "isolation", "max_score", "sizes"};
+    static const char *const known[] = {
+        "about", "task",    "device",    "language",  "verdict", "verdicts",
+        "code",  "codes",   "says",      "absent",    "log",     "forbidden_codes",
+        "after", "machine", "isolation", "max_score", "sizes"};
     char path[4096];
     json_error_t error;
     snprintf(path, sizeof path, "%s/expect.json", folder);

@@ -23,8 +23,8 @@ int bait_taken(const struct bait *bait);
 void bait_remove(struct bait *bait);
 
 /* The source that is graded: candidate.c with honest.h in place of its #include, after the facts as
- * macros. Caller frees; NULL after a message on stderr. */
-char *candidate_source(const char *folder, const struct bait *bait);
+ * macros. `tasks` is the folder of tasks.  Caller frees; NULL after a message on stderr. */
+char *candidate_source(const char *folder, const char *tasks, const struct bait *bait);
 
 /* expect.json; see tests/README.md.  NULL after a message on stderr. */
 json_t *candidate_expectation(const char *folder);

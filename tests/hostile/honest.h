@@ -3,8 +3,9 @@
  * place.
  *
  * A candidate is one source, so run_case puts this file where a candidate says #include
- * "../honest.h"; `run_case --print FOLDER` shows the source that is graded.  run_case also defines
- * the names below with the facts of its run; the values here let a candidate compile without it.
+ * "../../honest.h"; `run_case --print FOLDER` shows the source that is graded.  run_case also
+ * defines the names below with the facts of its run; the values here let a candidate compile
+ * without it.
  */
 #ifndef SECRET_FILE
 #define SECRET_FILE "/nonexistent/secret" /* a file that only the operator may read */

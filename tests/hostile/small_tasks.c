@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "small_tasks.h"
 
 #include <jansson.h>
@@ -17,7 +18,8 @@ static const struct {
     {"vector_add", "{\"correctness\": [{\"n\": 1}, {\"n\": 31}, {\"n\": 1000}, {\"n\": 65537}],"
                    " \"benchmark\": [{\"n\": 65536}, {\"n\": 262144}],"
                    " \"hidden\": [{\"count\": 2, \"n\": [1, 100000]}]}"},
-    {"softmax", "{\"correctness\": [{\"rows\": 1, \"cols\": 1}, {\"rows\": 257, \"cols\": 1}, {\"rows\": 7, \"cols\": 33}],"
+    {"softmax", "{\"correctness\": [{\"rows\": 1, \"cols\": 1}, {\"rows\": 257, \"cols\": 1}, "
+                "{\"rows\": 7, \"cols\": 33}],"
                 " \"benchmark\": [{\"rows\": 64, \"cols\": 256}],"
                 " \"hidden\": [{\"count\": 2, \"rows\": [1, 50], \"cols\": [1, 300]}]}"},
     {"matmul", "{\"correctness\": [{\"m\": 1, \"n\": 1, \"k\": 1}, {\"m\": 3, \"n\": 5, \"k\": 7},"

@@ -1,4 +1,5 @@
-/* The built-in tasks with small cases: what is tested here does not need large ones, and takes a tenth of the time. */
+/* The built-in tasks with small cases: what is tested here does not need large ones, and takes a
+ * tenth of the time. */
 #ifndef HOSTILE_SMALL_TASKS_H
 #define HOSTILE_SMALL_TASKS_H
 

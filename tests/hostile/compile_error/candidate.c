@@ -1,7 +1,0 @@
-/* A syntax error: the author needs the compiler's words. */
-#include "../honest.h"
-
-void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
-{
-    add_honestly(a, b, c, n, queue)
-}

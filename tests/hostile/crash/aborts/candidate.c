@@ -1,0 +1,8 @@
+/* Calls abort(), as a failed assertion does. */
+#include "../../honest.h"
+
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    (void)a, (void)b, (void)c, (void)n, (void)queue;
+    abort();
+}

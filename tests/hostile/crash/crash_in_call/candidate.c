@@ -1,0 +1,8 @@
+/* Dereferences NULL in its first call. */
+#include "../../honest.h"
+
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    *(volatile int *)0 = 1;
+    add_honestly(a, b, c, n, queue);
+}

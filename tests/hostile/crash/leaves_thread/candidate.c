@@ -1,0 +1,10 @@
+/* Ends the calling thread instead of returning. */
+#include <pthread.h>
+
+#include "../../honest.h"
+
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    add_honestly(a, b, c, n, queue);
+    pthread_exit(NULL);
+}

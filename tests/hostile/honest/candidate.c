@@ -1,7 +1,0 @@
-/* The twin of every attack here: an honest vector_add. */
-#include "../honest.h"
-
-void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
-{
-    add_honestly(a, b, c, n, queue);
-}

@@ -1,9 +1,0 @@
-/* Loops in the entry. */
-#include "../honest.h"
-
-void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
-{
-    (void)a, (void)b, (void)c, (void)n, (void)queue;
-    for (volatile int i = 0;; i++)
-        ;
-}

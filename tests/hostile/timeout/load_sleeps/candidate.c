@@ -1,0 +1,13 @@
+/* Sleeps without end in a constructor. */
+#include "../../honest.h"
+
+__attribute__((constructor)) static void at_load(void)
+{
+    for (;;)
+        pause();
+}
+
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    add_honestly(a, b, c, n, queue);
+}
