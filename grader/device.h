@@ -27,7 +27,8 @@ struct device_language {
 
 struct device {
     const char *name;
-    const struct device_language *languages; /* ends with a NULL name; the first is the baseline's */
+    const struct device_language
+        *languages; /* ends with a NULL name; the first is the baseline's */
     const char *recorder, *replayer, *judge; /* program names in libexec */
     bool shares_arena; /* the recorder works in the replayer's arena (same addresses) */
 

@@ -20,7 +20,8 @@ int finding_set(struct finding *finding, kgrade_verdict verdict, const char *cod
 
 int finding_infrastructure(struct finding *finding, const kgrade_error *err)
 {
-    return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, err->code, err->hint, "%s", err->message);
+    return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, err->code, err->hint, "%s",
+                       err->message);
 }
 
 void finding_free(struct finding *finding)

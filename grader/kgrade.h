@@ -38,14 +38,16 @@ KGRADE_API const char *kgrade_version(void);
 typedef struct kgrade kgrade;
 
 typedef struct kgrade_options {
-    const char *prefix;     /* where libexec/kgrade and share/kgrade are; NULL: beside the program, else as installed */
-    const char *tasks;      /* folder of tasks; NULL: PREFIX/share/kgrade/tasks */
-    const char *cache;      /* folder for compiled references and baseline recordings; NULL: a private temporary one */
-    bool allow_reduced;     /* accept SANDBOX_REDUCED where the machine cannot give more */
-    bool force_reduced;     /* run reduced even where full would work; for testing */
-    double precision;       /* target half-width of the speedup's confidence interval; 0: 0.005 */
-    uint32_t max_samples;   /* per benchmark case; 0: 400 */
-    double max_seconds;     /* of sampling per benchmark case; 0: 3 */
+    const char *
+        prefix; /* where libexec/kgrade and share/kgrade are; NULL: beside the program, else as installed */
+    const char *tasks; /* folder of tasks; NULL: PREFIX/share/kgrade/tasks */
+    const char *
+        cache; /* folder for compiled references and baseline recordings; NULL: a private temporary one */
+    bool allow_reduced;   /* accept SANDBOX_REDUCED where the machine cannot give more */
+    bool force_reduced;   /* run reduced even where full would work; for testing */
+    double precision;     /* target half-width of the speedup's confidence interval; 0: 0.005 */
+    uint32_t max_samples; /* per benchmark case; 0: 400 */
+    double max_seconds;   /* of sampling per benchmark case; 0: 3 */
     double build_timeout_s, record_timeout_s, replay_timeout_s; /* 0: 60, 20, 60 */
 } kgrade_options;
 
@@ -59,13 +61,14 @@ KGRADE_API int kgrade_doctor(const kgrade_options *options, char **ret_json, kgr
 
 /* Tasks. */
 KGRADE_API int kgrade_tasks_json(kgrade *engine, char **ret_json, kgrade_error *error);
-KGRADE_API int kgrade_task_json(kgrade *engine, const char *name, char **ret_json, kgrade_error *error);
+KGRADE_API int kgrade_task_json(kgrade *engine, const char *name, char **ret_json,
+                                kgrade_error *error);
 /* A source file to start from. */
-KGRADE_API int kgrade_task_skeleton(kgrade *engine, const char *task, const char *device, char **ret_source,
-                                    kgrade_error *error);
+KGRADE_API int kgrade_task_skeleton(kgrade *engine, const char *task, const char *device,
+                                    char **ret_source, kgrade_error *error);
 /* Lints a task folder; *ret_json lists findings; *ret_passed tells whether it is fit for use. */
-KGRADE_API int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed, char **ret_json,
-                                 kgrade_error *error);
+KGRADE_API int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed,
+                                 char **ret_json, kgrade_error *error);
 
 /* A grade. */
 typedef enum kgrade_verdict {
@@ -96,12 +99,13 @@ typedef struct kgrade_result kgrade_result;
 
 /* Checks a request without grading: `unknown_task`, `unknown_device`, `unknown_language`, `empty_source`,
  * `source_too_large`, `source_not_utf8`, `task_not_for_device`. */
-KGRADE_API int kgrade_check_request(kgrade *engine, const kgrade_request *request, kgrade_error *error);
+KGRADE_API int kgrade_check_request(kgrade *engine, const kgrade_request *request,
+                                    kgrade_error *error);
 
 /* Fails only for a bad request (the codes above) or `cancelled`; everything else, infrastructure faults included, is
  * a result with a verdict. */
-KGRADE_API int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress, void *data,
-                            kgrade_result **ret, kgrade_error *error);
+KGRADE_API int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress,
+                            void *data, kgrade_result **ret, kgrade_error *error);
 
 KGRADE_API kgrade_verdict kgrade_result_verdict(const kgrade_result *result);
 KGRADE_API double kgrade_result_score(const kgrade_result *result);
@@ -112,10 +116,12 @@ KGRADE_API void kgrade_result_free(kgrade_result *result);
 
 /* Recordings. */
 /* As JSON, and as Graphviz DOT. */
-KGRADE_API int kgrade_recording_show(const void *data, size_t size, bool dot, char **ret_text, kgrade_error *error);
+KGRADE_API int kgrade_recording_show(const void *data, size_t size, bool dot, char **ret_text,
+                                     kgrade_error *error);
 /* Grades a recording again, without its source. */
 KGRADE_API int kgrade_replay(kgrade *engine, const char *task, const void *recording, size_t size,
-                             kgrade_progress progress, void *data, kgrade_result **ret, kgrade_error *error);
+                             kgrade_progress progress, void *data, kgrade_result **ret,
+                             kgrade_error *error);
 
 #ifdef __cplusplus
 }

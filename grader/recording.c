@@ -102,8 +102,8 @@ size_t recording_add_blob(struct recording *r, const void *data, size_t size)
     return r->n_blobs++;
 }
 
-size_t recording_add_image(struct recording *r, const char *kind, const char *options, const void *data,
-                           size_t size)
+size_t recording_add_image(struct recording *r, const char *kind, const char *options,
+                           const void *data, size_t size)
 {
     size_t blob = recording_add_blob(r, data, size);
     if (blob == SIZE_MAX)
@@ -194,7 +194,8 @@ struct recording_buffer *recording_add_buffer(struct recording_call *call, uint6
     return buffer;
 }
 
-struct recording_global *recording_add_global(struct recording_call *call, size_t image, const char *name, size_t blob)
+struct recording_global *recording_add_global(struct recording_call *call, size_t image,
+                                              const char *name, size_t blob)
 {
     if (call->n_globals == RECORDING_MAX_GLOBALS)
         return NULL;
@@ -214,7 +215,8 @@ struct recording_attribute *recording_add_attribute(struct recording_node *node,
 {
     if (node->n_attributes == RECORDING_MAX_ATTRIBUTES)
         return NULL;
-    struct recording_attribute *attributes = grow(node->attributes, node->n_attributes, sizeof *attributes);
+    struct recording_attribute *attributes =
+        grow(node->attributes, node->n_attributes, sizeof *attributes);
     if (!attributes)
         return NULL;
     node->attributes = attributes;
@@ -228,8 +230,8 @@ struct recording_attribute *recording_add_attribute(struct recording_node *node,
 
 int recording_merge(struct recording *r, struct recording *other, kgrade_error *err)
 {
-    if (strcmp(r->device, other->device) || strcmp(r->task, other->task) || r->n_params != other->n_params ||
-        r->n_dims != other->n_dims)
+    if (strcmp(r->device, other->device) || strcmp(r->task, other->task) ||
+        r->n_params != other->n_params || r->n_dims != other->n_dims)
         return fail(err, "recording_invalid", NULL, "The recording is of another task or device.");
     size_t blob_map[RECORDING_MAX_BLOBS], image_map[RECORDING_MAX_IMAGES];
     for (size_t i = 0; i < other->n_blobs; i++) {
@@ -240,11 +242,12 @@ int recording_merge(struct recording *r, struct recording *other, kgrade_error *
     }
     for (size_t i = 0; i < other->n_images; i++) {
         const struct recording_image *image = &other->images[i];
-        image_map[i] = recording_add_image(r, image->kind, image->options, other->blobs[image->blob].data,
-                                           other->blobs[image->blob].size);
+        image_map[i] =
+            recording_add_image(r, image->kind, image->options, other->blobs[image->blob].data,
+                                other->blobs[image->blob].size);
         if (image_map[i] == SIZE_MAX)
-            return fail(err, "recording_too_large", NULL, "The recording holds more than %d images.",
-                        RECORDING_MAX_IMAGES);
+            return fail(err, "recording_too_large", NULL,
+                        "The recording holds more than %d images.", RECORDING_MAX_IMAGES);
     }
     for (size_t i = 0; i < other->n_calls; i++) {
         struct recording_call *from = &other->calls[i];

@@ -20,13 +20,13 @@
 #define RECORDING_MAX_BLOBS 4096
 #define RECORDING_MAX_IMAGES 1024
 #define RECORDING_MAX_CALLS 64
-#define RECORDING_MAX_NODES 16384  /* per call */
-#define RECORDING_MAX_EDGES 65536  /* per call */
-#define RECORDING_MAX_ARGS 256     /* per node */
+#define RECORDING_MAX_NODES 16384     /* per call */
+#define RECORDING_MAX_EDGES 65536     /* per call */
+#define RECORDING_MAX_ARGS 256        /* per node */
 #define RECORDING_MAX_ARG_BYTES 32764 /* per node; CUDA's limit for kernel parameters */
-#define RECORDING_MAX_BUFFERS 256  /* workspace buffers per call */
-#define RECORDING_MAX_GLOBALS 4096 /* per call */
-#define RECORDING_MAX_ATTRIBUTES 32 /* per node */
+#define RECORDING_MAX_BUFFERS 256     /* workspace buffers per call */
+#define RECORDING_MAX_GLOBALS 4096    /* per call */
+#define RECORDING_MAX_ATTRIBUTES 32   /* per node */
 #define RECORDING_MAX_NAME 4096
 
 /* Code: OpenCL C source with its build options, or a CUDA cubin. */
@@ -87,9 +87,10 @@ struct recording_node {
     struct recording_attribute *attributes;
     size_t n_attributes;
     /* copy, fill */
-    size_t from_buffer, to_buffer; /* like ARG_BUFFER; CUDA: SIZE_MAX, with the address in the offset */
+    size_t from_buffer,
+        to_buffer; /* like ARG_BUFFER; CUDA: SIZE_MAX, with the address in the offset */
     uint64_t from_offset, to_offset;
-    uint64_t bytes;          /* per row for pitched copies and fills */
+    uint64_t bytes;                      /* per row for pitched copies and fills */
     uint64_t rows, from_pitch, to_pitch; /* rows 1 for linear ones */
     uint8_t pattern[128];
     uint32_t pattern_bytes;
@@ -114,9 +115,9 @@ struct recording_call {
 };
 
 struct recording {
-    char *device;        /* "opencl", "cuda" */
-    char *task;          /* name */
-    size_t n_params;     /* of the task */
+    char *device;    /* "opencl", "cuda" */
+    char *task;      /* name */
+    size_t n_params; /* of the task */
     size_t n_dims;
     struct recording_image *images;
     size_t n_images;
@@ -139,8 +140,8 @@ static inline void cleanup_recording_(struct recording **recording)
 size_t recording_add_blob(struct recording *recording, const void *data, size_t size);
 
 /* Adds an image unless an equal one is there; returns its index. */
-size_t recording_add_image(struct recording *recording, const char *kind, const char *options, const void *data,
-                           size_t size);
+size_t recording_add_image(struct recording *recording, const char *kind, const char *options,
+                           const void *data, size_t size);
 
 /* Appends an empty call; the pointer is valid until the next recording_add_call. */
 struct recording_call *recording_add_call(struct recording *recording, const int64_t *dims);
@@ -148,8 +149,8 @@ struct recording_node *recording_add_node(struct recording_call *call, enum node
 struct recording_arg *recording_add_arg(struct recording_node *node, enum arg_kind kind);
 int recording_add_edge(struct recording_call *call, uint32_t from, uint32_t to);
 struct recording_buffer *recording_add_buffer(struct recording_call *call, uint64_t bytes);
-struct recording_global *recording_add_global(struct recording_call *call, size_t image, const char *name,
-                                              size_t blob);
+struct recording_global *recording_add_global(struct recording_call *call, size_t image,
+                                              const char *name, size_t blob);
 struct recording_attribute *recording_add_attribute(struct recording_node *node, const char *name);
 
 /* Serialises.  The same recording gives the same bytes. */
@@ -163,7 +164,8 @@ int recording_parse(const void *data, size_t size, struct recording **ret, kgrad
 int recording_merge(struct recording *recording, struct recording *other, kgrade_error *err);
 
 /* Whether it fits the task and has a call for these dims; NULL when not. */
-const struct recording_call *recording_find_call(const struct recording *recording, const int64_t *dims);
+const struct recording_call *recording_find_call(const struct recording *recording,
+                                                 const int64_t *dims);
 
 /* The manifest as JSON, with images' sizes and hashes instead of contents: `kgrade recording show --json`. */
 json_t *recording_to_json(const struct recording *recording);

@@ -19,7 +19,8 @@ struct parser {
     kgrade_error *err;
 };
 
-__attribute__((format(printf, 2, 3))) static void complain(struct parser *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void complain(struct parser *p, const char *format,
+                                                           ...)
 {
     char text[256];
     va_list ap;
@@ -47,7 +48,8 @@ static int integer(struct parser *p, json_t *json, const char *key, uint64_t max
     json_t *value = key ? json_object_get(json, key) : json;
     if (!json_is_integer(value) || json_integer_value(value) < 0 ||
         (uint64_t)json_integer_value(value) > max)
-        return bad(p, "\"%s\" must be an integer from 0 to %llu", key ? key : "element", (unsigned long long)max);
+        return bad(p, "\"%s\" must be an integer from 0 to %llu", key ? key : "element",
+                   (unsigned long long)max);
     *ret = (uint64_t)json_integer_value(value);
     return 0;
 }
@@ -91,7 +93,8 @@ static int array(struct parser *p, json_t *json, const char *key, size_t max, js
     return 0;
 }
 
-static int hex(struct parser *p, json_t *json, const char *key, size_t max, uint8_t *to, uint32_t *ret_size)
+static int hex(struct parser *p, json_t *json, const char *key, size_t max, uint8_t *to,
+               uint32_t *ret_size)
 {
     const char *text;
     if (string(p, json, key, 2 * max, &text))
@@ -124,8 +127,8 @@ static int three(struct parser *p, json_t *json, const char *key, uint64_t max, 
 }
 
 /* null for an address, else an index below the number of parameters and workspace buffers. */
-static int buffer(struct parser *p, json_t *json, const struct recording_call *call, bool may_be_address,
-                  size_t *ret)
+static int buffer(struct parser *p, json_t *json, const struct recording_call *call,
+                  bool may_be_address, size_t *ret)
 {
     if (may_be_address && json_is_null(json_object_get(json, "buffer"))) {
         *ret = SIZE_MAX;
@@ -144,8 +147,8 @@ static int place(struct parser *p, json_t *json, const char *key, const struct r
     return integer(p, value, "offset", INT64_MAX, ret_offset);
 }
 
-static int parse_arg(struct parser *p, json_t *json, const struct recording_call *call, struct recording_node *node,
-                     size_t *total)
+static int parse_arg(struct parser *p, json_t *json, const struct recording_call *call,
+                     struct recording_node *node, size_t *total)
 {
     const char *kind;
     if (!json_is_object(json) || string(p, json, "kind", 16, &kind))
@@ -185,7 +188,8 @@ static int parse_attribute(struct parser *p, json_t *json, struct recording_node
 {
     const char *name;
     json_t *values;
-    if (object(p, json, 2) || string(p, json, "name", 64, &name) || array(p, json, "values", 4, &values))
+    if (object(p, json, 2) || string(p, json, "name", 64, &name) ||
+        array(p, json, "values", 4, &values))
         return -1;
     struct recording_attribute *attribute = recording_add_attribute(node, name);
     if (!attribute)
@@ -205,8 +209,10 @@ static int parse_kernel(struct parser *p, json_t *json, const struct recording_c
     const char *name;
     json_t *args, *attributes;
     if (object(p, json, 10) || index_of(p, json, "image", p->recording->n_images, &node->image) ||
-        string(p, json, "name", RECORDING_MAX_NAME, &name) || u32(p, json, "work_dim", 3, &node->work_dim) ||
-        three(p, json, "grid", UINT32_MAX, node->grid) || three(p, json, "block", UINT32_MAX, node->block) ||
+        string(p, json, "name", RECORDING_MAX_NAME, &name) ||
+        u32(p, json, "work_dim", 3, &node->work_dim) ||
+        three(p, json, "grid", UINT32_MAX, node->grid) ||
+        three(p, json, "block", UINT32_MAX, node->block) ||
         three(p, json, "offset", UINT32_MAX, node->offset) ||
         u32(p, json, "shared_bytes", 1u << 30, &node->shared_bytes) ||
         array(p, json, "args", RECORDING_MAX_ARGS, &args) ||
@@ -248,16 +254,19 @@ static int parse_node(struct parser *p, json_t *json, struct recording_call *cal
     case NODE_KERNEL:
         return parse_kernel(p, json, call, node);
     case NODE_COPY:
-        if (object(p, json, 7) || place(p, json, "from", call, &node->from_buffer, &node->from_offset) ||
+        if (object(p, json, 7) ||
+            place(p, json, "from", call, &node->from_buffer, &node->from_offset) ||
             place(p, json, "to", call, &node->to_buffer, &node->to_offset) ||
-            integer(p, json, "bytes", INT64_MAX, &node->bytes) || integer(p, json, "rows", INT32_MAX, &node->rows) ||
+            integer(p, json, "bytes", INT64_MAX, &node->bytes) ||
+            integer(p, json, "rows", INT32_MAX, &node->rows) ||
             integer(p, json, "from_pitch", INT64_MAX, &node->from_pitch) ||
             integer(p, json, "to_pitch", INT64_MAX, &node->to_pitch))
             return -1;
         return 0;
     case NODE_FILL:
         if (object(p, json, 6) || place(p, json, "to", call, &node->to_buffer, &node->to_offset) ||
-            integer(p, json, "bytes", INT64_MAX, &node->bytes) || integer(p, json, "rows", INT32_MAX, &node->rows) ||
+            integer(p, json, "bytes", INT64_MAX, &node->bytes) ||
+            integer(p, json, "rows", INT32_MAX, &node->rows) ||
             integer(p, json, "to_pitch", INT64_MAX, &node->to_pitch) ||
             hex(p, json, "pattern", sizeof node->pattern, node->pattern, &node->pattern_bytes))
             return -1;
@@ -332,7 +341,9 @@ static int parse_buffer(struct parser *p, json_t *json, struct recording_call *c
         return 0;
     if (index_of(p, json, "contents", p->recording->n_blobs, &b->blob))
         return -1;
-    return p->recording->blobs[b->blob].size == bytes ? 0 : bad(p, "a buffer's contents have another size");
+    return p->recording->blobs[b->blob].size == bytes
+               ? 0
+               : bad(p, "a buffer's contents have another size");
 }
 
 static int parse_global(struct parser *p, json_t *json, struct recording_call *call)
@@ -354,7 +365,8 @@ static int parse_call(struct parser *p, json_t *json)
     if (object(p, json, 5) || array(p, json, "dims", TASK_MAX_PARAMS, &dims) ||
         array(p, json, "buffers", RECORDING_MAX_BUFFERS, &buffers) ||
         array(p, json, "globals", RECORDING_MAX_GLOBALS, &globals) ||
-        array(p, json, "nodes", RECORDING_MAX_NODES, &nodes) || array(p, json, "edges", RECORDING_MAX_EDGES, &edges))
+        array(p, json, "nodes", RECORDING_MAX_NODES, &nodes) ||
+        array(p, json, "edges", RECORDING_MAX_EDGES, &edges))
         return -1;
     if (json_array_size(dims) != r->n_dims)
         return bad(p, "%zu dims where the task has %zu", json_array_size(dims), r->n_dims);
@@ -413,7 +425,8 @@ static int parse_blobs(struct parser *p, json_t *list, const uint8_t *data, size
     return size == 0 ? 0 : bad(p, "%zu bytes follow the last blob", size);
 }
 
-static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_data, size_t blob_size)
+static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_data,
+                          size_t blob_size)
 {
     struct recording *r = p->recording;
     json_t *blobs, *images, *calls;
@@ -425,7 +438,8 @@ static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_da
         return bad(p, "format %llu is not known; this version reads %d", (unsigned long long)format,
                    RECORDING_FORMAT);
     if (string(p, root, "device", 64, &device) || string(p, root, "task", 64, &task) ||
-        integer(p, root, "n_params", TASK_MAX_PARAMS, &n_params) || integer(p, root, "n_dims", n_params, &n_dims) ||
+        integer(p, root, "n_params", TASK_MAX_PARAMS, &n_params) ||
+        integer(p, root, "n_dims", n_params, &n_dims) ||
         array(p, root, "blobs", RECORDING_MAX_BLOBS, &blobs) ||
         array(p, root, "images", RECORDING_MAX_IMAGES, &images) ||
         array(p, root, "calls", RECORDING_MAX_CALLS, &calls))
@@ -470,7 +484,8 @@ int recording_parse(const void *data, size_t size, struct recording **ret, kgrad
     const uint8_t *bytes = data;
     if (!r)
         return bad(&p, "no memory");
-    if (size < RECORDING_HEADER_BYTES || size > RECORDING_MAX_BYTES || memcmp(bytes, RECORDING_MAGIC, 8))
+    if (size < RECORDING_HEADER_BYTES || size > RECORDING_MAX_BYTES ||
+        memcmp(bytes, RECORDING_MAGIC, 8))
         return bad(&p, "it does not begin as a recording does");
     uint64_t length = 0;
     for (int i = 0; i < 8; i++)
@@ -478,7 +493,8 @@ int recording_parse(const void *data, size_t size, struct recording **ret, kgrad
     if (length > RECORDING_MAX_MANIFEST || length > size - RECORDING_HEADER_BYTES)
         return bad(&p, "the manifest is longer than the file");
     json_error_t at;
-    json_t *root = json_loadb((const char *)bytes + RECORDING_HEADER_BYTES, (size_t)length, JSON_REJECT_DUPLICATES, &at);
+    json_t *root = json_loadb((const char *)bytes + RECORDING_HEADER_BYTES, (size_t)length,
+                              JSON_REJECT_DUPLICATES, &at);
     p.where = "the manifest";
     int result = root ? parse_manifest(&p, root, bytes + RECORDING_HEADER_BYTES + length,
                                        size - RECORDING_HEADER_BYTES - (size_t)length)

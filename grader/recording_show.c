@@ -25,7 +25,9 @@ static void dot_node(FILE *out, size_t call, size_t index, const struct recordin
     switch (n->kind) {
     case NODE_KERNEL:
         dot_text(out, n->name);
-        fprintf(out, "\\ngrid %" PRIu64 " x %" PRIu64 " x %" PRIu64 "\\nblock %" PRIu64 " x %" PRIu64 " x %" PRIu64,
+        fprintf(out,
+                "\\ngrid %" PRIu64 " x %" PRIu64 " x %" PRIu64 "\\nblock %" PRIu64 " x %" PRIu64
+                " x %" PRIu64,
                 n->grid[0], n->grid[1], n->grid[2], n->block[0], n->block[1], n->block[2]);
         break;
     case NODE_COPY:
@@ -51,8 +53,8 @@ static void dot_call(FILE *out, const struct recording *r, size_t index)
     for (size_t i = 0; i < call->n_nodes; i++)
         dot_node(out, index, i, &call->nodes[i]);
     for (size_t i = 0; i < call->n_edges; i++)
-        fprintf(out, "    c%zu_n%" PRIu32 " -> c%zu_n%" PRIu32 ";\n", index, call->edges[i].from, index,
-                call->edges[i].to);
+        fprintf(out, "    c%zu_n%" PRIu32 " -> c%zu_n%" PRIu32 ";\n", index, call->edges[i].from,
+                index, call->edges[i].to);
     fputs("  }\n", out);
 }
 
@@ -70,7 +72,8 @@ static char *to_dot(const struct recording *r)
     return fclose(out) ? (free(text), NULL) : text;
 }
 
-int kgrade_recording_show(const void *data, size_t size, bool dot, char **ret_text, kgrade_error *err)
+int kgrade_recording_show(const void *data, size_t size, bool dot, char **ret_text,
+                          kgrade_error *err)
 {
     cleanup_recording struct recording *recording = NULL;
     if (recording_parse(data, size, &recording, err))

@@ -61,14 +61,15 @@ static json_t *kernel_json(const struct recording_node *node)
     for (size_t i = 0; i < node->n_args; i++)
         json_array_append_new(args, arg_json(&node->args[i]));
     for (size_t i = 0; i < node->n_attributes; i++)
-        json_array_append_new(attributes,
-                              json_pack("{s:s, s:o}", "name", node->attributes[i].name, "values",
-                                        i64s_json(node->attributes[i].values, node->attributes[i].n)));
-    return json_pack("{s:s, s:I, s:s, s:I, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "kernel", "image",
-                     (json_int_t)node->image, "name", node->name, "work_dim", (json_int_t)node->work_dim, "grid",
-                     u64s_json(node->grid, 3), "block", u64s_json(node->block, 3), "offset",
-                     u64s_json(node->offset, 3), "shared_bytes", (json_int_t)node->shared_bytes, "args", args,
-                     "attributes", attributes);
+        json_array_append_new(
+            attributes, json_pack("{s:s, s:o}", "name", node->attributes[i].name, "values",
+                                  i64s_json(node->attributes[i].values, node->attributes[i].n)));
+    return json_pack("{s:s, s:I, s:s, s:I, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "kernel",
+                     "image", (json_int_t)node->image, "name", node->name, "work_dim",
+                     (json_int_t)node->work_dim, "grid", u64s_json(node->grid, 3), "block",
+                     u64s_json(node->block, 3), "offset", u64s_json(node->offset, 3),
+                     "shared_bytes", (json_int_t)node->shared_bytes, "args", args, "attributes",
+                     attributes);
 }
 
 static json_t *place_json(size_t buffer, uint64_t offset)
@@ -84,13 +85,14 @@ static json_t *node_json(const struct recording_node *node)
     case NODE_COPY:
         return json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "kind", "copy", "from",
                          place_json(node->from_buffer, node->from_offset), "to",
-                         place_json(node->to_buffer, node->to_offset), "bytes", (json_int_t)node->bytes, "rows",
-                         (json_int_t)node->rows, "from_pitch", (json_int_t)node->from_pitch, "to_pitch",
-                         (json_int_t)node->to_pitch);
+                         place_json(node->to_buffer, node->to_offset), "bytes",
+                         (json_int_t)node->bytes, "rows", (json_int_t)node->rows, "from_pitch",
+                         (json_int_t)node->from_pitch, "to_pitch", (json_int_t)node->to_pitch);
     case NODE_FILL:
         return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}", "kind", "fill", "to",
-                         place_json(node->to_buffer, node->to_offset), "bytes", (json_int_t)node->bytes, "rows",
-                         (json_int_t)node->rows, "to_pitch", (json_int_t)node->to_pitch, "pattern",
+                         place_json(node->to_buffer, node->to_offset), "bytes",
+                         (json_int_t)node->bytes, "rows", (json_int_t)node->rows, "to_pitch",
+                         (json_int_t)node->to_pitch, "pattern",
                          hex_json(node->pattern, node->pattern_bytes));
     case NODE_EMPTY:
         break;
@@ -100,27 +102,29 @@ static json_t *node_json(const struct recording_node *node)
 
 static json_t *call_json(const struct recording *r, const struct recording_call *call)
 {
-    json_t *buffers = json_array(), *globals = json_array(), *nodes = json_array(), *edges = json_array();
+    json_t *buffers = json_array(), *globals = json_array(), *nodes = json_array(),
+           *edges = json_array();
     for (size_t i = 0; i < call->n_buffers; i++) {
         const struct recording_buffer *b = &call->buffers[i];
-        json_array_append_new(buffers, json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)b->bytes, "address",
-                                                 (json_int_t)b->address, "contents",
-                                                 b->has_contents ? index_json(b->blob) : json_null()));
+        json_array_append_new(buffers,
+                              json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)b->bytes, "address",
+                                        (json_int_t)b->address, "contents",
+                                        b->has_contents ? index_json(b->blob) : json_null()));
     }
     for (size_t i = 0; i < call->n_globals; i++) {
         const struct recording_global *g = &call->globals[i];
-        json_array_append_new(globals, json_pack("{s:I, s:s, s:I}", "image", (json_int_t)g->image, "name", g->name,
-                                                 "value", (json_int_t)g->blob));
+        json_array_append_new(globals, json_pack("{s:I, s:s, s:I}", "image", (json_int_t)g->image,
+                                                 "name", g->name, "value", (json_int_t)g->blob));
     }
     for (size_t i = 0; i < call->n_nodes; i++)
         json_array_append_new(nodes, node_json(&call->nodes[i]));
     for (size_t i = 0; i < call->n_edges; i++) {
         const struct recording_edge *e = &call->edges[i];
-        json_array_append_new(edges, json_pack("[i,i,i,i,i]", (int)e->from, (int)e->to, e->from_port, e->to_port,
-                                               e->type));
+        json_array_append_new(edges, json_pack("[i,i,i,i,i]", (int)e->from, (int)e->to,
+                                               e->from_port, e->to_port, e->type));
     }
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "dims", i64s_json(call->dims, r->n_dims), "buffers", buffers,
-                     "globals", globals, "nodes", nodes, "edges", edges);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "dims", i64s_json(call->dims, r->n_dims),
+                     "buffers", buffers, "globals", globals, "nodes", nodes, "edges", edges);
 }
 
 json_t *recording_to_json(const struct recording *r)
@@ -130,13 +134,15 @@ json_t *recording_to_json(const struct recording *r)
         json_array_append_new(blobs, json_pack("{s:s, s:I}", "sha256", r->blob_hashes[i], "bytes",
                                                (json_int_t)r->blobs[i].size));
     for (size_t i = 0; i < r->n_images; i++)
-        json_array_append_new(images, json_pack("{s:s, s:s, s:I}", "kind", r->images[i].kind, "options",
-                                                r->images[i].options, "blob", (json_int_t)r->images[i].blob));
+        json_array_append_new(images, json_pack("{s:s, s:s, s:I}", "kind", r->images[i].kind,
+                                                "options", r->images[i].options, "blob",
+                                                (json_int_t)r->images[i].blob));
     for (size_t i = 0; i < r->n_calls; i++)
         json_array_append_new(calls, call_json(r, &r->calls[i]));
-    return json_pack("{s:i, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "format", RECORDING_FORMAT, "device", r->device,
-                     "task", r->task, "n_params", (json_int_t)r->n_params, "n_dims", (json_int_t)r->n_dims, "blobs",
-                     blobs, "images", images, "calls", calls);
+    return json_pack("{s:i, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "format", RECORDING_FORMAT,
+                     "device", r->device, "task", r->task, "n_params", (json_int_t)r->n_params,
+                     "n_dims", (json_int_t)r->n_dims, "blobs", blobs, "images", images, "calls",
+                     calls);
 }
 
 int recording_write(const struct recording *r, struct bytes *ret, kgrade_error *err)
@@ -153,8 +159,8 @@ int recording_write(const struct recording *r, struct bytes *ret, kgrade_error *
     if (length > RECORDING_MAX_MANIFEST || total > RECORDING_MAX_BYTES)
         return fail(err, "recording_too_large",
                     "Use fewer nodes and less device memory whose contents must be carried.",
-                    "The recording has %llu bytes; at most %llu are allowed.", (unsigned long long)total,
-                    (unsigned long long)RECORDING_MAX_BYTES);
+                    "The recording has %llu bytes; at most %llu are allowed.",
+                    (unsigned long long)total, (unsigned long long)RECORDING_MAX_BYTES);
     uint8_t *data = malloc(total);
     if (!data)
         return fail(err, "out_of_memory", NULL, "No memory for a recording of %llu bytes.",

@@ -32,7 +32,8 @@ static void put_u32(uint8_t *to, uint32_t value)
 
 static uint32_t get_u32(const uint8_t *from)
 {
-    return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+    return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
+           (uint32_t)from[3] << 24;
 }
 
 /* The first byte of a frame travels alone, so that the descriptor belongs to a known place in the stream. */
@@ -57,7 +58,8 @@ static int send_first(int socket, uint8_t byte, int fd, uint64_t deadline, kgrad
     for (;;) {
         struct pollfd p = {.fd = socket, .events = POLLOUT};
         if (poll(&p, 1, io_poll_timeout(deadline)) == 0)
-            return fail(err, "io_timeout", NULL, "The other process did not take a descriptor in time.");
+            return fail(err, "io_timeout", NULL,
+                        "The other process did not take a descriptor in time.");
         ssize_t k = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (k == 1)
             return 0;
@@ -67,8 +69,8 @@ static int send_first(int socket, uint8_t byte, int fd, uint64_t deadline, kgrad
     }
 }
 
-int wire_send(int socket, json_t *json, const void *blob, size_t blob_size, int fd, uint64_t deadline,
-              kgrade_error *err)
+int wire_send(int socket, json_t *json, const void *blob, size_t blob_size, int fd,
+              uint64_t deadline, kgrade_error *err)
 {
     cleanup_free char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
@@ -76,8 +78,8 @@ int wire_send(int socket, json_t *json, const void *blob, size_t blob_size, int 
         return fail(err, "out_of_memory", NULL, "A message could not be written as JSON.");
     size_t length = strlen(text);
     if (length > WIRE_MAX_JSON || blob_size > WIRE_MAX_BLOB)
-        return fail(err, "wire_invalid", NULL, "A message of %zu + %zu bytes is larger than allowed.", length,
-                    blob_size);
+        return fail(err, "wire_invalid", NULL,
+                    "A message of %zu + %zu bytes is larger than allowed.", length, blob_size);
     uint8_t header[HEADER_BYTES];
     put_u32(header, (uint32_t)length);
     put_u32(header + 4, (uint32_t)blob_size);
@@ -88,7 +90,8 @@ int wire_send(int socket, json_t *json, const void *blob, size_t blob_size, int 
     return blob_size ? io_write_full(socket, blob, blob_size, deadline, err) : 0;
 }
 
-static int receive_first(int socket, uint8_t *ret, int *ret_fd, uint64_t deadline, kgrade_error *err)
+static int receive_first(int socket, uint8_t *ret, int *ret_fd, uint64_t deadline,
+                         kgrade_error *err)
 {
     for (;;) {
         struct pollfd p = {.fd = socket, .events = POLLIN};
@@ -140,13 +143,14 @@ int wire_receive(int socket, struct wire_message *ret, uint64_t deadline, kgrade
         return -1;
     uint32_t length = get_u32(header), blob_size = get_u32(header + 4);
     if (length > WIRE_MAX_JSON || blob_size > WIRE_MAX_BLOB)
-        return fail(err, "wire_invalid", NULL, "A message announces %u + %u bytes, more than allowed.", length,
-                    blob_size);
+        return fail(err, "wire_invalid", NULL,
+                    "A message announces %u + %u bytes, more than allowed.", length, blob_size);
     cleanup_free char *text = malloc((size_t)length + 1);
     if (blob_size)
         message.blob.data = malloc(blob_size);
     if (!text || (blob_size && !message.blob.data))
-        return fail(err, "out_of_memory", NULL, "No memory for a message of %u + %u bytes.", length, blob_size);
+        return fail(err, "out_of_memory", NULL, "No memory for a message of %u + %u bytes.", length,
+                    blob_size);
     message.blob.size = blob_size;
     if (receive_rest(socket, text, length, deadline, err) ||
         receive_rest(socket, message.blob.data, blob_size, deadline, err))

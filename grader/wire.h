@@ -24,8 +24,8 @@ void wire_message_free(struct wire_message *message);
 #define cleanup_message __attribute__((cleanup(wire_message_free)))
 
 /* Steals the reference to json, also on failure.  fd -1: none; the descriptor is duplicated, not taken. */
-int wire_send(int socket, json_t *json, const void *blob, size_t blob_size, int fd, uint64_t deadline,
-              kgrade_error *err);
+int wire_send(int socket, json_t *json, const void *blob, size_t blob_size, int fd,
+              uint64_t deadline, kgrade_error *err);
 
 /* Returns 0; 1 when the other end closed between messages; -1 with `io_*` or `wire_invalid`. */
 int wire_receive(int socket, struct wire_message *ret, uint64_t deadline, kgrade_error *err);

@@ -19,11 +19,12 @@ int worker_ok(json_t *json, const void *blob, size_t blob_size, int fd)
 
 int worker_fail(const char *verdict, const kgrade_error *err)
 {
-    json_t *json = json_pack("{s:b, s:s, s:s, s:s, s:s}", "ok", 0, "verdict", verdict, "code", err->code,
-                             "message", err->message, "hint", err->hint);
+    json_t *json = json_pack("{s:b, s:s, s:s, s:s, s:s}", "ok", 0, "verdict", verdict, "code",
+                             err->code, "message", err->message, "hint", err->hint);
     if (!json) /* text that is not UTF-8 */
-        json = json_pack("{s:b, s:s, s:s, s:s, s:s}", "ok", 0, "verdict", verdict, "code", err->code, "message",
-                         "The worker failed with a message that is not UTF-8.", "hint", "");
+        json =
+            json_pack("{s:b, s:s, s:s, s:s, s:s}", "ok", 0, "verdict", verdict, "code", err->code,
+                      "message", "The worker failed with a message that is not UTF-8.", "hint", "");
     return wire_send(WORKER_SOCKET, json, NULL, 0, -1, send_deadline(), NULL);
 }
 

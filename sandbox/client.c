@@ -265,7 +265,8 @@ static int take_status(struct jail *jail, kgrade_error *err)
 {
     struct protocol_status message;
     ssize_t n = recv(jail->leash, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC | MSG_PEEK);
-    /* The spawner may close without having read a second jail_kill, which is told once and first. */
+    /* The spawner may close without having read a second jail_kill, which is told once and first.
+     */
     if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
         return 1;
     if (n <= 0)

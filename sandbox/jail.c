@@ -391,22 +391,16 @@ void jail_process_kill(struct jail_process *p, bool at_once)
     }
 }
 
-/* The reports that the jail left in its pipe; nothing writes to it any more. */
-static void read_reports(int pipe, bool *ret_failed, kgrade_error *ret_error, bool *ret_ended,
-                         int *ret_wait_status)
+/* The reports that the jail left in its pipe; nothing writes to it any more.  A failure counts more
+ * than an end. */
+static struct jail_report read_reports(int pipe)
 {
-    *ret_failed = *ret_ended = false;
+    struct jail_report r, found = {0};
     fcntl(pipe, F_SETFL, O_NONBLOCK);
-    struct jail_report r;
-    while (read(pipe, &r, sizeof r) == (ssize_t)sizeof r) {
-        if (r.kind == REPORT_FAILED && !*ret_failed) {
-            *ret_failed = true;
-            *ret_error = r.error;
-        } else if (r.kind == REPORT_ENDED) {
-            *ret_ended = true;
-            *ret_wait_status = r.wait_status;
-        }
-    }
+    while (read(pipe, &r, sizeof r) == (ssize_t)sizeof r)
+        if (found.kind != REPORT_FAILED)
+            found = r;
+    return found;
 }
 
 static uint64_t to_ns(const struct timeval *t)
@@ -427,17 +421,18 @@ void jail_finish(struct jail_process *p, enum jail_cause cause, struct jail_stat
     ret->cpu_ns = to_ns(&use.ru_utime) + to_ns(&use.ru_stime);
     ret->peak_bytes = (uint64_t)use.ru_maxrss * 1024;
 
-    bool failed, ended;
-    int status = 0;
-    read_reports(p->report, &failed, &ret->error, &ended, &status);
-    if (failed) {
+    const struct jail_report report = read_reports(p->report);
+    if (report.at)
+        ret->wall_ns = report.at - p->started;
+    if (report.kind == REPORT_FAILED) {
         ret->end = JAIL_NOT_STARTED;
-    } else if (ended && WIFEXITED(status)) {
+        ret->error = report.error;
+    } else if (report.kind == REPORT_ENDED && WIFEXITED(report.wait_status)) {
         ret->end = JAIL_EXITED;
-        ret->code = WEXITSTATUS(status);
-    } else if (ended) {
+        ret->code = WEXITSTATUS(report.wait_status);
+    } else if (report.kind == REPORT_ENDED) {
         ret->end = JAIL_SIGNALLED;
-        ret->code = WTERMSIG(status);
+        ret->code = WTERMSIG(report.wait_status);
     } else if (cause != JAIL_CAUSE_NONE) {
         ret->end = cause == JAIL_CAUSE_DEADLINE ? JAIL_DEADLINE : JAIL_KILLED;
         ret->code = SIGKILL;

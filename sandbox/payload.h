@@ -9,8 +9,9 @@
 /* What the processes of a jail tell the spawner over a pipe; shorter than PIPE_BUF, so it is
  * written whole. */
 struct jail_report {
-    enum { REPORT_FAILED = 1, REPORT_ENDED = 2 } kind;
-    int wait_status;    /* for REPORT_ENDED: of the payload, as wait(2) gives it */
+    enum { REPORT_NONE, REPORT_FAILED, REPORT_ENDED } kind;
+    int wait_status; /* for REPORT_ENDED: of the payload, as wait(2) gives it */
+    uint64_t at;     /* for REPORT_ENDED: when all was dead, CLOCK_MONOTONIC ns; 0: see the exit */
     kgrade_error error; /* for REPORT_FAILED */
 };
 

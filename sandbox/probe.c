@@ -176,13 +176,25 @@ static void probe_landlock(struct context *c, struct outcome *o)
 static void probe_mount_api(struct context *c, struct outcome *o)
 {
     (void)c;
-    struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID};
-    if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
+    int pidfd;
+    pid_t pid = jail_clone(CLONE_NEWUSER | CLONE_NEWNS, &pidfd);
+    if (pid == 0) {
+        struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID};
+        _exit(mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof attr) ? errno & 0xff : 0);
+    }
+    if (pid < 0) {
         say_errno(o, "cannot be tried without user and mount namespaces");
-    else if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof attr))
-        say_errno(o, "mount_setattr");
-    else
+        return;
+    }
+    close(pidfd);
+    int status;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    errno = WEXITSTATUS(status);
+    if (status == 0)
         say(o, true, "mount_setattr works");
+    else
+        say_errno(o, "mount_setattr");
 }
 
 static void probe_close_range(struct context *c, struct outcome *o)

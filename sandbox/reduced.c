@@ -99,28 +99,32 @@ static int run_payload(const struct reduced_start *s, const char *scratch, int *
 
 /* The first process */
 
-_Noreturn static void end(const struct reduced_start *s, const int *wait_status)
+_Noreturn static void end(const struct reduced_start *s, const char *scratch,
+                          const int *wait_status)
 {
     /* What cannot be killed is not dead: wait for it like a PID namespace would. */
     tree_kill_below_self(NULL, 0, IO_NO_DEADLINE);
     if (wait_status) {
-        struct jail_report r = {.kind = REPORT_ENDED, .wait_status = *wait_status};
+        struct jail_report r = {.kind = REPORT_ENDED, .wait_status = *wait_status, .at = io_now()};
         ssize_t ignored = write(s->report, &r, sizeof r);
         (void)ignored;
     }
+    /* Here and not in the spawner, which a million files must not hold up. */
+    scratch_remove(scratch);
     _exit(0);
 }
 
 /* Reaps what there is; ends the process when the payload is among it. */
-static void reap(const struct reduced_start *s, pid_t payload)
+static void reap(const struct reduced_start *s, const char *scratch, pid_t payload)
 {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
         if (pid == payload)
-            end(s, &status);
+            end(s, scratch, &status);
 }
 
-_Noreturn static void watch_over(const struct reduced_start *s, pid_t payload, int signals)
+_Noreturn static void watch_over(const struct reduced_start *s, const char *scratch, pid_t payload,
+                                 int signals)
 {
     for (;;) {
         struct pollfd fds[] = {{.fd = s->control, .events = POLLIN},
@@ -128,10 +132,10 @@ _Noreturn static void watch_over(const struct reduced_start *s, pid_t payload, i
         if (poll(fds, 2, -1) < 0)
             continue;
         if (fds[0].revents)
-            end(s, NULL); /* the spawner asks, or is gone */
+            end(s, scratch, NULL); /* the spawner asks, or is gone */
         struct signalfd_siginfo info;
         if (fds[1].revents && read(signals, &info, sizeof info) > 0)
-            reap(s, payload);
+            reap(s, scratch, payload);
     }
 }
 
@@ -195,7 +199,7 @@ _Noreturn static void run_first(const struct reduced_start *s, const char *scrat
         kill(payload, SIGKILL);
         _exit(1);
     }
-    watch_over(s, payload, signals);
+    watch_over(s, scratch, payload, signals);
 }
 
 /* The spawner's side */

@@ -82,28 +82,40 @@ const char *problem_reason(unsigned status)
     }
 }
 
-/* Messages quote what clients sent and are cut at a fixed size, so the last character may be half
- * of one. */
+/* How many bytes of text are one UTF-8 character; 0 when they are none. */
+static size_t character_size(const char *text)
+{
+    unsigned char lead = (unsigned char)text[0];
+    size_t size = lead < 0x80   ? 1
+                  : lead < 0xc0 ? 0
+                  : lead < 0xe0 ? 2
+                  : lead < 0xf0 ? 3
+                  : lead < 0xf8 ? 4
+                                : 0;
+    if (strnlen(text, size) < size)
+        return 0;
+    json_t *character = json_stringn(text, size);
+    json_decref(character);
+    return character ? size : 0;
+}
+
+/* Messages quote what clients sent, and quotations are cut at a fixed size, so there may be half
+ * characters: each byte of them becomes a question mark. */
 static json_t *string_of(const char *text)
 {
     json_t *whole = json_string(text);
-    if (whole)
-        return whole;
-    size_t size = strlen(text);
-    for (size_t cut = 1; cut <= 3 && cut <= size; cut++) {
-        json_t *shorter = json_stringn(text, size - cut);
-        if (shorter)
-            return shorter;
-    }
-    char *copy = strdup(text);
+    char *copy = whole ? NULL : strdup(text);
     if (!copy)
-        return NULL;
-    for (char *p = copy; *p; p++)
-        if ((unsigned char)*p >= 0x80)
+        return whole;
+    for (char *p = copy; *p;) {
+        size_t size = character_size(p);
+        if (!size)
             *p = '?';
-    json_t *ascii = json_string(copy);
+        p += size ? size : 1;
+    }
+    json_t *mended = json_string(copy);
     free(copy);
-    return ascii;
+    return mended;
 }
 
 char *problem_json(const kgrade_error *problem)

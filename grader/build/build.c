@@ -16,7 +16,8 @@
 
 static uint64_t build_ns(const kgrade *engine)
 {
-    double seconds = engine->options.build_timeout_s > 0 ? engine->options.build_timeout_s : DEFAULT_BUILD_TIMEOUT_S;
+    double seconds = engine->options.build_timeout_s > 0 ? engine->options.build_timeout_s
+                                                         : DEFAULT_BUILD_TIMEOUT_S;
     return (uint64_t)(seconds * (double)IO_NS_PER_S);
 }
 
@@ -27,19 +28,21 @@ static int blame_source(const struct jail_status *status, double seconds, struct
                            "Reduce template depth, unrolling and generated code.",
                            "The compiler did not finish within %.0f seconds.", seconds);
     if (status->end == JAIL_SIGNALLED && status->code == SIGXFSZ)
-        return finding_set(finding, KGRADE_BUILD_FAILED, "build_too_large", "Make less code and fewer diagnostics.",
+        return finding_set(finding, KGRADE_BUILD_FAILED, "build_too_large",
+                           "Make less code and fewer diagnostics.",
                            "The compiler wrote more than it may.");
     if (status->end != JAIL_EXITED)
         return finding_set(finding, KGRADE_BUILD_FAILED, "compiler_killed",
-                           "The source probably needs more memory to compile than the limit allows; make it smaller.",
+                           "The source probably needs more memory to compile than the limit "
+                           "allows; make it smaller.",
                            "The compiler was killed by signal %d.", status->code);
-    return finding_set(finding, KGRADE_BUILD_FAILED, "compile_failed", "The log has the compiler's messages.",
-                       "The candidate does not compile.");
+    return finding_set(finding, KGRADE_BUILD_FAILED, "compile_failed",
+                       "The log has the compiler's messages.", "The candidate does not compile.");
 }
 
-int build_candidate(kgrade *engine, const struct device *device, const struct device_language *language,
-                    const char *target, const char *source, size_t size, struct bytes *ret,
-                    struct finding *finding)
+int build_candidate(kgrade *engine, const struct device *device,
+                    const struct device_language *language, const char *target, const char *source,
+                    size_t size, struct bytes *ret, struct finding *finding)
 {
     kgrade_error err = {.code = ""};
     const char *argv[DEVICE_MAX_COMPILE_ARGS];
@@ -61,14 +64,16 @@ int build_candidate(kgrade *engine, const struct device *device, const struct de
 
 /* The reference runs on the machine that it is compiled on, so it may use all of that machine's instructions. */
 static const char *const reference_argv[] = {
-    "/usr/bin/cc", "-std=gnu17", "-O3", "-march=native", "-fno-math-errno", "-fPIC", "-shared", "-Wl,-z,now",
-    "-o", "/out/candidate.so", "/src/reference.c", "-lm", NULL};
+    "/usr/bin/cc", "-std=gnu17", "-O3", "-march=native",     "-fno-math-errno",  "-fPIC",
+    "-shared",     "-Wl,-z,now", "-o",  "/out/candidate.so", "/src/reference.c", "-lm",
+    NULL};
 
-static int compile_reference(kgrade *engine, const struct task *task, const struct bytes *source, struct bytes *ret,
-                             struct finding *finding)
+static int compile_reference(kgrade *engine, const struct task *task, const struct bytes *source,
+                             struct bytes *ret, struct finding *finding)
 {
     kgrade_error err = {.code = ""};
-    const struct build_input input = {NULL, reference_argv, "reference.c", source->data, source->size};
+    const struct build_input input = {NULL, reference_argv, "reference.c", source->data,
+                                      source->size};
     struct jail_status status;
     int result = jails_build(engine, &input, build_ns(engine), ret, &status, &finding->log, &err);
     if (result < 0)
@@ -92,8 +97,9 @@ static const struct bytes *find_reference(const kgrade *engine, const char *key)
     return NULL;
 }
 
-static int make_reference(kgrade *engine, const struct task *task, const char *key, const struct bytes *source,
-                          const struct bytes **ret, struct finding *finding)
+static int make_reference(kgrade *engine, const struct task *task, const char *key,
+                          const struct bytes *source, const struct bytes **ret,
+                          struct finding *finding)
 {
     if (engine->n_references == ENGINE_MAX_TASKS)
         return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "too_many_tasks", NULL,
@@ -107,7 +113,8 @@ static int make_reference(kgrade *engine, const struct task *task, const char *k
     return 0;
 }
 
-int build_reference(kgrade *engine, const struct task *task, const struct bytes **ret, struct finding *finding)
+int build_reference(kgrade *engine, const struct task *task, const struct bytes **ret,
+                    struct finding *finding)
 {
     kgrade_error err = {.code = ""};
     char path[ENGINE_MAX_PATH], key[HASH_HEX];

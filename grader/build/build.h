@@ -6,11 +6,12 @@
 
 /* `target` as the device's replayer gave it, or "".  Verdicts: build_failed (`compile_failed`, `build_timeout`,
  * `compiler_killed`). */
-int build_candidate(kgrade *engine, const struct device *device, const struct device_language *language,
-                    const char *target, const char *source, size_t size, struct bytes *ret,
-                    struct finding *finding);
+int build_candidate(kgrade *engine, const struct device *device,
+                    const struct device_language *language, const char *target, const char *source,
+                    size_t size, struct bytes *ret, struct finding *finding);
 
 /* The task's reference.c, compiled once per engine.  *ret belongs to the engine. */
-int build_reference(kgrade *engine, const struct task *task, const struct bytes **ret, struct finding *finding);
+int build_reference(kgrade *engine, const struct task *task, const struct bytes **ret,
+                    struct finding *finding);
 
 #endif

@@ -1,6 +1,10 @@
 /* A recording, for people.  Everything in it was written by whoever made it. */
 #define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "cli.h"

@@ -211,17 +211,28 @@ static void print_mistake(const json_t *one)
     putchar('\n');
 }
 
+/* Whether the grade came as far as this case. */
+static bool was_tried(const json_t *one)
+{
+    return view_at(one, "correctness") || view_at(one, "device_time") ||
+           view_at(one, "host_overhead");
+}
+
 static void print_cases(const json_t *cases)
 {
-    if (!json_array_size(cases))
-        return;
     struct grid grid = {0};
     fill_headings(&grid, cases);
     size_t i;
     json_t *one;
-    json_array_foreach(cases, i, one) fill_case(&grid, one);
-    putchar('\n');
-    grid_print(&grid, stdout, text_terminal_columns(stdout));
+    json_array_foreach(cases, i, one)
+    {
+        if (was_tried(one))
+            fill_case(&grid, one);
+    }
+    if (grid.rows > 1) {
+        putchar('\n');
+        grid_print(&grid, stdout, text_terminal_columns(stdout));
+    }
     grid_free(&grid);
     json_array_foreach(cases, i, one) print_mistake(one);
 }
@@ -279,7 +290,7 @@ static void print_steps(const json_t *steps)
     json_object_foreach(view_members(steps), key, value)
     {
         size_t n = strlen(key);
-        if (n < 4 || strcmp(key + n - 3, "_ms") != 0 || !json_is_number(value))
+        if (n < 4 || strcmp(key + n - 3, "_ms") != 0 || !(json_number_value(value) > 0))
             continue;
         printf("%s%.*s %s", separator, (int)(n - 3), key,
                text_time(json_number_value(value) * 1e6).text);

@@ -12,7 +12,8 @@
 #include "../replay/replay.h"
 
 /* Changes with everything that a baseline's recording depends on. */
-static void make_key(const struct device *device, const struct task *task, const json_t *info, char ret[HASH_HEX])
+static void make_key(const struct device *device, const struct task *task, const json_t *info,
+                     char ret[HASH_HEX])
 {
     cleanup_free char *hardware = json_dumps(info, JSON_SORT_KEYS | JSON_COMPACT);
     const char *parts[] = {kgrade_version(), device->name, task->hash, hardware ? hardware : ""};
@@ -28,7 +29,8 @@ static int wrap(const char *what, struct finding *f)
         return -1;
     char message[sizeof f->reason.message];
     memcpy(message, f->reason.message, sizeof message);
-    finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed", "Run `kgrade check-task` on the task.",
+    finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed",
+                "Run `kgrade check-task` on the task.",
                 "The task's baseline could not be %s: %.900s", what, message);
     f->retryable = false;
     return -1;
@@ -36,7 +38,8 @@ static int wrap(const char *what, struct finding *f)
 
 /* Every benchmark case of the baseline must be right before anything is compared with it. */
 static int verify(kgrade *engine, const struct device *device, const struct task *task,
-                  const struct task_case *cases, size_t n_cases, struct replay *replay, struct finding *f)
+                  const struct task_case *cases, size_t n_cases, struct replay *replay,
+                  struct finding *f)
 {
     cleanup_judge struct judge_client judge = JUDGE_NONE;
     if (judge_open(engine, device, task, replay->arena_fd, &judge, f))
@@ -47,22 +50,23 @@ static int verify(kgrade *engine, const struct device *device, const struct task
         struct judgement judgement = {0};
         json_int_t id;
         io_random(seeds, sizeof seeds);
-        if (replay_load(replay, task, cases[i].dims, f) || replay_prepare(replay, seeds[0], seeds[1], false, f) ||
+        if (replay_load(replay, task, cases[i].dims, f) ||
+            replay_prepare(replay, seeds[0], seeds[1], false, f) ||
             replay_run(replay, false, &time, f) ||
             judge_snapshot(&judge, task, cases[i].dims, seeds[0], seeds[1], &id, f) ||
             judge_decide(&judge, id, &judgement, f))
             return -1;
         json_decref(judgement.correctness);
         if (!judgement.pass)
-            return finding_set(f, KGRADE_WRONG_ANSWER, judgement.code, NULL, "its answer is wrong (%s).",
-                               judgement.code);
+            return finding_set(f, KGRADE_WRONG_ANSWER, judgement.code, NULL,
+                               "its answer is wrong (%s).", judgement.code);
     }
     return 0;
 }
 
 static int record(kgrade *engine, const struct device *device, const struct task *task,
-                  const struct task_case *cases, size_t n_cases, struct replay *replay, struct bytes *ret,
-                  struct finding *f)
+                  const struct task_case *cases, size_t n_cases, struct replay *replay,
+                  struct bytes *ret, struct finding *f)
 {
     const struct device_language *language = &device->languages[0];
     kgrade_error err = {.code = ""};
@@ -72,13 +76,14 @@ static int record(kgrade *engine, const struct device *device, const struct task
     if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err))
         return finding_infrastructure(f, &err);
     const char *target = json_string_value(json_object_get(replay->info, "target"));
-    if (build_candidate(engine, device, language, target ? target : "", (const char *)source.data, source.size,
-                        &library, f))
+    if (build_candidate(engine, device, language, target ? target : "", (const char *)source.data,
+                        source.size, &library, f))
         return wrap("built", f);
     cleanup_recording struct recording *recording = recording_new(device->name, task);
     cleanup_free struct host_overhead *overheads = calloc(n_cases + 1, sizeof *overheads);
     if (!recording || !overheads)
-        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL, "No memory for a recording.");
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "No memory for a recording.");
     const struct record_request request = {.device = device,
                                            .task = task,
                                            .cases = cases,
@@ -99,7 +104,8 @@ static int make(kgrade *engine, const struct device *device, const struct task *
     if (replay_open(engine, device, task, cases, n_cases, &replay, f) ||
         record(engine, device, task, cases, n_cases, &replay, &recording, f))
         return -1;
-    if (replay_give(&replay, &recording, f) || verify(engine, device, task, cases, n_cases, &replay, f))
+    if (replay_give(&replay, &recording, f) ||
+        verify(engine, device, task, cases, n_cases, &replay, f))
         return wrap("replayed", f);
     *ret = recording;
     recording = (struct bytes){0};
@@ -138,8 +144,8 @@ static const struct bytes *keep(kgrade *engine, const char *key, struct bytes *r
 }
 
 int baseline_get(kgrade *engine, const struct device *device, const struct task *task,
-                 const struct task_case *cases, size_t n_cases, const json_t *info, const struct bytes **ret,
-                 struct finding *f)
+                 const struct task_case *cases, size_t n_cases, const json_t *info,
+                 const struct bytes **ret, struct finding *f)
 {
     char key[HASH_HEX], path[ENGINE_MAX_PATH];
     make_key(device, task, info, key);
@@ -151,7 +157,8 @@ int baseline_get(kgrade *engine, const struct device *device, const struct task 
     if (io_read_file(path, RECORDING_MAX_BYTES, &recording, NULL)) {
         if (make(engine, device, task, cases, n_cases, &recording, f))
             return wrap("verified", f);
-        io_write_file(path, recording.data, recording.size, NULL); /* a cache that cannot be written is only slow */
+        io_write_file(path, recording.data, recording.size,
+                      NULL); /* a cache that cannot be written is only slow */
     }
     *ret = keep(engine, key, &recording);
     return *ret ? 0

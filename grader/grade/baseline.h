@@ -7,7 +7,7 @@
 /* `cases` are the benchmark cases, `info` what a replayer of the device says.  *ret belongs to the engine. A
  * baseline that fails is an infrastructure fault, `baseline_failed`. The device's slot is held by the caller. */
 int baseline_get(kgrade *engine, const struct device *device, const struct task *task,
-                 const struct task_case *cases, size_t n_cases, const json_t *info, const struct bytes **ret,
-                 struct finding *finding);
+                 const struct task_case *cases, size_t n_cases, const json_t *info,
+                 const struct bytes **ret, struct finding *finding);
 
 #endif

@@ -34,7 +34,8 @@ __attribute__((format(printf, 4, 5))) static void report(struct lint *l, const c
     va_start(ap, format);
     vsnprintf(detail, sizeof detail, format, ap);
     va_end(ap);
-    json_array_append_new(l->findings, json_pack("{s:s, s:b, s:s}", "check", check, "ok", ok, "detail", detail));
+    json_array_append_new(l->findings,
+                          json_pack("{s:s, s:b, s:s}", "check", check, "ok", ok, "detail", detail));
     l->passed = l->passed && ok;
 }
 
@@ -71,10 +72,12 @@ static void check_shapes(struct lint *l)
 
 /* Answers that take no work. */
 enum cheap { CHEAP_ZEROS, CHEAP_ONES, CHEAP_POISON, CHEAP_INPUT, CHEAP_KINDS };
-static const char *const cheap_names[CHEAP_KINDS] = {"zeros", "ones", "an unwritten output", "a copy of an input"};
+static const char *const cheap_names[CHEAP_KINDS] = {"zeros", "ones", "an unwritten output",
+                                                     "a copy of an input"};
 
-static void cheap_output(const struct task *task, const struct layout *layout, const struct layout_buffer *b,
-                         enum cheap kind, uint64_t poison, uint8_t *arena)
+static void cheap_output(const struct task *task, const struct layout *layout,
+                         const struct layout_buffer *b, enum cheap kind, uint64_t poison,
+                         uint8_t *arena)
 {
     const struct param *p = &task->params[b->param];
     uint8_t *at = arena + b->offset;
@@ -86,25 +89,29 @@ static void cheap_output(const struct task *task, const struct layout *layout, c
         values_poison(at, p->dtype, 0, (size_t)b->count, poison, (uint32_t)b->param);
     for (size_t i = 0; kind == CHEAP_INPUT && i < layout->n_buffers; i++) {
         const struct layout_buffer *from = &layout->buffers[i];
-        if (task->params[from->param].kind == PARAM_IN && task->params[from->param].dtype == p->dtype && b->count > 0) {
-            for (uint64_t at_byte = 0; at_byte < b->bytes && from->bytes > 0; at_byte += from->bytes)
-                memcpy(at + at_byte, arena + from->offset,
-                       (size_t)(b->bytes - at_byte < from->bytes ? b->bytes - at_byte : from->bytes));
+        if (task->params[from->param].kind == PARAM_IN &&
+            task->params[from->param].dtype == p->dtype && b->count > 0) {
+            for (uint64_t at_byte = 0; at_byte < b->bytes && from->bytes > 0;
+                 at_byte += from->bytes)
+                memcpy(
+                    at + at_byte, arena + from->offset,
+                    (size_t)(b->bytes - at_byte < from->bytes ? b->bytes - at_byte : from->bytes));
             return;
         }
     }
 }
 
-static void fill_arena(const struct task *task, const struct layout *layout, enum cheap kind, const uint64_t seeds[2],
-                       uint8_t *arena)
+static void fill_arena(const struct task *task, const struct layout *layout, enum cheap kind,
+                       const uint64_t seeds[2], uint8_t *arena)
 {
     for (size_t i = 0; i < layout->n_buffers; i++) {
         const struct layout_buffer *b = &layout->buffers[i];
         const struct param *p = &task->params[b->param];
         if (p->kind != PARAM_OUT)
-            values_fill(arena + b->offset, p->dtype, 0, (size_t)b->count, b->count, &p->values, seeds[0],
-                        (uint32_t)b->param);
-        values_canary(arena + b->offset + b->bytes, (size_t)b->canary, seeds[1], (uint32_t)b->param);
+            values_fill(arena + b->offset, p->dtype, 0, (size_t)b->count, b->count, &p->values,
+                        seeds[0], (uint32_t)b->param);
+        values_canary(arena + b->offset + b->bytes, (size_t)b->canary, seeds[1],
+                      (uint32_t)b->param);
     }
     for (size_t i = 0; i < layout->n_buffers; i++)
         if (task->params[layout->buffers[i].param].kind == PARAM_OUT)
@@ -112,24 +119,29 @@ static void fill_arena(const struct task *task, const struct layout *layout, enu
 }
 
 /* Judges one cheap answer in a process of its own, as a candidate's would be. */
-static int judge_cheap(struct lint *l, const struct device *device, const int64_t *dims, const struct layout *layout,
-                       enum cheap kind, bool *ret_pass, struct finding *f)
+static int judge_cheap(struct lint *l, const struct device *device, const int64_t *dims,
+                       const struct layout *layout, enum cheap kind, bool *ret_pass,
+                       struct finding *f)
 {
     uint64_t seeds[2];
     io_random(seeds, sizeof seeds);
     cleanup_close int fd = memfd_create("kgrade-lint", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0 || ftruncate(fd, (off_t)layout->bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
-        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "arena_failed", NULL, "No memory for an arena.");
+    if (fd < 0 || ftruncate(fd, (off_t)layout->bytes) ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "arena_failed", NULL,
+                           "No memory for an arena.");
     uint8_t *arena = mmap(NULL, layout->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (arena == MAP_FAILED)
-        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "arena_failed", NULL, "No memory for an arena.");
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "arena_failed", NULL,
+                           "No memory for an arena.");
     fill_arena(l->task, layout, kind, seeds, arena);
     munmap(arena, layout->bytes);
     cleanup_judge struct judge_client judge = JUDGE_NONE;
     struct judgement judgement = {0};
     json_int_t id;
     if (judge_open(l->engine, device, l->task, fd, &judge, f) ||
-        judge_snapshot(&judge, l->task, dims, seeds[0], seeds[1], &id, f) || judge_decide(&judge, id, &judgement, f))
+        judge_snapshot(&judge, l->task, dims, seeds[0], seeds[1], &id, f) ||
+        judge_decide(&judge, id, &judgement, f))
         return -1;
     json_decref(judgement.correctness);
     *ret_pass = judgement.pass;
@@ -139,7 +151,8 @@ static int judge_cheap(struct lint *l, const struct device *device, const int64_
 static bool has_output(const struct task *task, const struct layout *layout)
 {
     for (size_t i = 0; i < layout->n_buffers; i++)
-        if (task->params[layout->buffers[i].param].kind == PARAM_OUT && layout->buffers[i].count > 0)
+        if (task->params[layout->buffers[i].param].kind == PARAM_OUT &&
+            layout->buffers[i].count > 0)
             return true;
     return false;
 }
@@ -160,22 +173,22 @@ static void check_cheap_answers(struct lint *l)
             char text[256];
             dims_text(l->task, dims, text, sizeof text);
             if (judge_cheap(l, device, dims, &layout, (enum cheap)kind, &pass, &f)) {
-                report(l, "cheap_answers", false, "%s: %s%s%s", text, f.reason.message, f.log ? "\n" : "",
-                       f.log ? f.log : "");
+                report(l, "cheap_answers", false, "%s: %s%s%s", text, f.reason.message,
+                       f.log ? "\n" : "", f.log ? f.log : "");
                 finding_free(&f);
                 return;
             }
             if (pass) {
                 report(l, "cheap_answers", false,
-                       "%s: %s passes; change the values' distribution or tighten the tolerance.", text,
-                       cheap_names[kind]);
+                       "%s: %s passes; change the values' distribution or tighten the tolerance.",
+                       text, cheap_names[kind]);
                 return;
             }
             tried++;
         }
     }
-    report(l, "cheap_answers", tried > 0, tried ? "%zu cheap answers were all found wrong" : "%zu answers could be tried",
-           tried);
+    report(l, "cheap_answers", tried > 0,
+           tried ? "%zu cheap answers were all found wrong" : "%zu answers could be tried", tried);
 }
 
 /* The baseline must be accepted as a candidate; a verdict about its speed alone is no matter here. */
@@ -192,24 +205,27 @@ static void check_baseline(struct lint *l, const struct device *device)
         return;
     }
     if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err) ||
-        grade_source(l->engine, l->task, device, &device->languages[0], (const char *)source.data, source.size, NULL,
-                     NULL, &result, &err)) {
+        grade_source(l->engine, l->task, device, &device->languages[0], (const char *)source.data,
+                     source.size, NULL, NULL, &result, &err)) {
         report(l, check, false, "%s", err.message);
         return;
     }
     kgrade_verdict verdict = kgrade_result_verdict(result);
     bool ok = verdict == KGRADE_ACCEPTED || verdict == KGRADE_UNRESOLVED;
     json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
-    const char *message = json_string_value(json_object_get(json_object_get(json, "reason"), "message"));
+    const char *message =
+        json_string_value(json_object_get(json_object_get(json, "reason"), "message"));
     if (ok)
-        report(l, check, true, "%s, score %.3f against itself", kgrade_verdict_name(verdict), kgrade_result_score(result));
+        report(l, check, true, "%s, score %.3f against itself", kgrade_verdict_name(verdict),
+               kgrade_result_score(result));
     else
         report(l, check, false, "%s: %s", kgrade_verdict_name(verdict), message ? message : "");
     json_decref(json);
     kgrade_result_free(result);
 }
 
-int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed, char **ret_json, kgrade_error *err)
+int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed, char **ret_json,
+                      kgrade_error *err)
 {
     cleanup_task struct task *task = NULL;
     kgrade_error problem = {.code = ""};
@@ -226,10 +242,11 @@ int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed, char
             if (task_devices_include(task->devices, device_registry[i]->name))
                 check_baseline(&l, device_registry[i]);
     }
-    json_t *json = json_pack("{s:s, s:b, s:o}", "task", task ? task->name : folder, "passed", l.passed, "findings",
-                             l.findings);
+    json_t *json = json_pack("{s:s, s:b, s:o}", "task", task ? task->name : folder, "passed",
+                             l.passed, "findings", l.findings);
     *ret_passed = l.passed;
     *ret_json = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
     json_decref(json);
-    return *ret_json ? 0 : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
+    return *ret_json ? 0
+                     : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
 }

@@ -24,7 +24,8 @@ static json_t *devices_json(const struct task *task)
         json_t *languages = json_array();
         for (const struct device_language *l = device_registry[i]->languages; l->name; l++)
             json_array_append_new(languages, json_string(l->name));
-        json_array_append_new(devices, json_pack("{s:s, s:o}", "name", device_registry[i]->name, "languages", languages));
+        json_array_append_new(devices, json_pack("{s:s, s:o}", "name", device_registry[i]->name,
+                                                 "languages", languages));
     }
     return devices;
 }
@@ -34,8 +35,9 @@ int kgrade_tasks_json(kgrade *engine, char **ret_json, kgrade_error *err)
     json_t *list = json_array();
     for (size_t i = 0; i < engine->n_tasks; i++) {
         const struct task *t = engine->tasks[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", t->name, "title", t->title, "hash",
-                                              t->hash, "devices", devices_json(t)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:o}", "name", t->name, "title", t->title,
+                                        "hash", t->hash, "devices", devices_json(t)));
     }
     return give_text(json_pack("{s:o}", "tasks", list), ret_json, err);
 }
@@ -44,8 +46,8 @@ static const struct task *find(const kgrade *engine, const char *name, kgrade_er
 {
     const struct task *task = engine_task(engine, name);
     if (!task)
-        fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.", "There is no task \"%.64s\".",
-             name);
+        fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.",
+             "There is no task \"%.64s\".", name);
     return task;
 }
 
@@ -63,7 +65,8 @@ int kgrade_task_json(kgrade *engine, const char *name, char **ret_json, kgrade_e
     return give_text(json, ret_json, err);
 }
 
-int kgrade_task_skeleton(kgrade *engine, const char *name, const char *device, char **ret_source, kgrade_error *err)
+int kgrade_task_skeleton(kgrade *engine, const char *name, const char *device, char **ret_source,
+                         kgrade_error *err)
 {
     const struct task *task = find(engine, name, err);
     if (!task)

@@ -9,9 +9,11 @@
 #include "../../sandbox/base/fail.h"
 #include "../replay/replay.h"
 
-static void add(json_t *checks, const char *name, bool ok, bool required, const char *detail, const char *fix)
+static void add(json_t *checks, const char *name, bool ok, bool required, const char *detail,
+                const char *fix)
 {
-    json_t *check = json_pack("{s:s, s:b, s:b, s:s}", "name", name, "ok", ok, "required", required, "detail", detail);
+    json_t *check = json_pack("{s:s, s:b, s:b, s:s}", "name", name, "ok", ok, "required", required,
+                              "detail", detail);
     if (!ok)
         json_object_set_new(check, "fix", json_string(fix));
     json_array_append_new(checks, check);
@@ -32,7 +34,8 @@ static void check_clock(json_t *checks)
 {
     struct timespec resolution;
     char detail[96];
-    bool ok = clock_getres(CLOCK_MONOTONIC, &resolution) == 0 && resolution.tv_sec == 0 && resolution.tv_nsec <= 1000;
+    bool ok = clock_getres(CLOCK_MONOTONIC, &resolution) == 0 && resolution.tv_sec == 0 &&
+              resolution.tv_nsec <= 1000;
     snprintf(detail, sizeof detail, "CLOCK_MONOTONIC ticks every %ld ns", resolution.tv_nsec);
     add(checks, "clock", ok, true, detail, "Boot a kernel with high-resolution timers.");
 }
@@ -53,7 +56,8 @@ static bool check_compiler(json_t *checks, const struct device *device)
 }
 
 /* A device works when its replayer opens in its jail. */
-static bool check_device(kgrade *engine, json_t *checks, const struct device *device, const char *problem)
+static bool check_device(kgrade *engine, json_t *checks, const struct device *device,
+                         const char *problem)
 {
     struct finding f = {.log = NULL};
     cleanup_replay struct replay replay = REPLAY_NONE;
@@ -71,7 +75,8 @@ static bool check_device(kgrade *engine, json_t *checks, const struct device *de
     char detail[512];
     const char *hardware = json_string_value(json_object_get(replay.info, "hardware"));
     const char *driver = json_string_value(json_object_get(replay.info, "driver"));
-    snprintf(detail, sizeof detail, "%s, driver %s", hardware ? hardware : "?", driver ? driver : "?");
+    snprintf(detail, sizeof detail, "%s, driver %s", hardware ? hardware : "?",
+             driver ? driver : "?");
     add(checks, name, true, false, detail, "");
     return true;
 }
@@ -90,7 +95,8 @@ int kgrade_doctor(const kgrade_options *options, char **ret_json, kgrade_error *
     bool opened = kgrade_open(&lenient, &engine, &problem) == 0;
     char detail[1100];
     if (opened)
-        snprintf(detail, sizeof detail, "%zu tasks in %.900s", engine->n_tasks, engine->tasks_folder);
+        snprintf(detail, sizeof detail, "%zu tasks in %.900s", engine->n_tasks,
+                 engine->tasks_folder);
     else
         snprintf(detail, sizeof detail, "%s", problem.message);
     add(checks, "engine", opened, true, detail, problem.hint);
@@ -101,10 +107,13 @@ int kgrade_doctor(const kgrade_options *options, char **ret_json, kgrade_error *
         working += compiles && works;
     }
     kgrade_close(engine);
-    bool ready = opened && working > 0 && (level == SANDBOX_FULL || (options && options->allow_reduced));
-    json_t *json = json_pack("{s:b, s:s, s:s, s:o}", "ready", ready, "isolation", sandbox_level_name(level), "version",
-                             kgrade_version(), "checks", checks);
+    bool ready =
+        opened && working > 0 && (level == SANDBOX_FULL || (options && options->allow_reduced));
+    json_t *json =
+        json_pack("{s:b, s:s, s:s, s:o}", "ready", ready, "isolation", sandbox_level_name(level),
+                  "version", kgrade_version(), "checks", checks);
     *ret_json = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
     json_decref(json);
-    return *ret_json ? 0 : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
+    return *ret_json ? 0
+                     : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
 }

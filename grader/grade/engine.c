@@ -83,15 +83,15 @@ static int load_tasks(kgrade *engine, kgrade_error *err)
 {
     cleanup_dir DIR *dir = opendir(engine->tasks_folder);
     if (!dir)
-        return fail_errno(err, "tasks_unreadable", "Name the folder of tasks with --tasks.", "Cannot open %s",
-                          engine->tasks_folder);
+        return fail_errno(err, "tasks_unreadable", "Name the folder of tasks with --tasks.",
+                          "Cannot open %s", engine->tasks_folder);
     for (const struct dirent *e; (e = readdir(dir));) {
         char path[ENGINE_MAX_PATH];
         if (!is_task(engine->tasks_folder, e->d_name))
             continue;
         if (engine->n_tasks == ENGINE_MAX_TASKS)
-            return fail(err, "too_many_tasks", NULL, "%s holds more than %d tasks.", engine->tasks_folder,
-                        ENGINE_MAX_TASKS);
+            return fail(err, "too_many_tasks", NULL, "%s holds more than %d tasks.",
+                        engine->tasks_folder, ENGINE_MAX_TASKS);
         snprintf(path, sizeof path, "%.3000s/%.255s", engine->tasks_folder, e->d_name);
         if (task_load(path, &engine->tasks[engine->n_tasks], err))
             return -1;
@@ -121,20 +121,24 @@ static int start_sandbox(kgrade *engine, kgrade_error *err)
     struct sandbox_probe probes[SANDBOX_MAX_PROBES];
     enum sandbox_level level = SANDBOX_REDUCED;
     size_t n = sandbox_probe_all(probes, &level);
-    if (level == SANDBOX_REDUCED && !engine->options.allow_reduced && !engine->options.force_reduced) {
+    if (level == SANDBOX_REDUCED && !engine->options.allow_reduced &&
+        !engine->options.force_reduced) {
         const struct sandbox_probe *missing = NULL;
         for (size_t i = 0; i < n && !missing; i++)
             if (probes[i].required && !probes[i].works)
                 missing = &probes[i];
         return fail(err, "sandbox_unavailable",
-                    "Run `kgrade doctor` for all that is missing; --isolation reduced accepts a weaker sandbox, and "
+                    "Run `kgrade doctor` for all that is missing; --isolation reduced accepts a "
+                    "weaker sandbox, and "
                     "every result will say so.",
                     "This machine cannot isolate candidates fully: %s does not work (%s).",
-                    missing ? missing->name : "a mechanism", missing ? missing->detail : "see kgrade doctor");
+                    missing ? missing->name : "a mechanism",
+                    missing ? missing->detail : "see kgrade doctor");
     }
     char spawner[ENGINE_MAX_PATH];
     engine_program(engine, "kgrade-spawner", spawner);
-    const struct sandbox_options options = {spawner, engine->options.force_reduced ? SANDBOX_REDUCED : level};
+    const struct sandbox_options options = {spawner, engine->options.force_reduced ? SANDBOX_REDUCED
+                                                                                   : level};
     return sandbox_start(&options, &engine->sandbox, err);
 }
 
@@ -158,9 +162,11 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     if (options->tasks)
         snprintf(engine->tasks_folder, sizeof engine->tasks_folder, "%s", options->tasks);
     else
-        snprintf(engine->tasks_folder, sizeof engine->tasks_folder, "%.3000s/share/kgrade/tasks", engine->prefix);
+        snprintf(engine->tasks_folder, sizeof engine->tasks_folder, "%.3000s/share/kgrade/tasks",
+                 engine->prefix);
     json_object_seed(0); /* before any thread, as jansson asks */
-    if (make_folders(engine, options, err) || load_tasks(engine, err) || start_sandbox(engine, err)) {
+    if (make_folders(engine, options, err) || load_tasks(engine, err) ||
+        start_sandbox(engine, err)) {
         kgrade_close(engine);
         return -1;
     }

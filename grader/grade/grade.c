@@ -22,8 +22,16 @@
 #define ROOFLINE_SLACK 1.25 /* a ceiling is measured, and a measurement may be low */
 #define ID_BYTES 16
 
-enum step { STEP_TIME_BUILD, STEP_TIME_RECORD, STEP_TIME_BASELINE, STEP_TIME_REPLAY, STEP_TIME_JUDGE, STEP_TIMES };
-static const char *const step_names[STEP_TIMES] = {"build_ms", "record_ms", "baseline_ms", "replay_ms", "judge_ms"};
+enum step {
+    STEP_TIME_BUILD,
+    STEP_TIME_RECORD,
+    STEP_TIME_BASELINE,
+    STEP_TIME_REPLAY,
+    STEP_TIME_JUDGE,
+    STEP_TIMES
+};
+static const char *const step_names[STEP_TIMES] = {"build_ms", "record_ms", "baseline_ms",
+                                                   "replay_ms", "judge_ms"};
 
 struct grade {
     kgrade *engine;
@@ -61,7 +69,8 @@ static int stop_if_cancelled(struct grade *g, const char *step, size_t done, siz
 {
     if (tell(g, step, done, total))
         return 0;
-    return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL, "The grade was cancelled.");
+    return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
+                       "The grade was cancelled.");
 }
 
 /* --- cases --- */
@@ -78,7 +87,8 @@ static void add_case(struct grade *g, const struct task_case *c)
 {
     if (g->n_cases < MAX_CASES) {
         g->cases[g->n_cases] = *c;
-        g->results[g->n_cases] = (struct case_result){.task_case = &g->cases[g->n_cases], .roofline_fraction = -1};
+        g->results[g->n_cases] =
+            (struct case_result){.task_case = &g->cases[g->n_cases], .roofline_fraction = -1};
         g->n_cases++;
     }
 }
@@ -106,8 +116,8 @@ static int build(struct grade *g)
     uint64_t start = io_now();
     int result = stop_if_cancelled(g, "building", 0, 1);
     if (!result)
-        result = build_candidate(g->engine, g->device, g->language, target ? target : "", g->source, g->source_size,
-                                 &g->library, &g->finding);
+        result = build_candidate(g->engine, g->device, g->language, target ? target : "", g->source,
+                                 g->source_size, &g->library, &g->finding);
     g->step_ns[STEP_TIME_BUILD] = io_now() - start;
     return result;
 }
@@ -128,7 +138,8 @@ static int record_part(struct grade *g, size_t first, size_t n, bool secret)
                                            .n_cases = n,
                                            .warm_calls = secret ? 1 : WARM_CALLS,
                                            .secret = secret,
-                                           .arena_fd = g->device->shares_arena ? g->candidate.arena_fd : -1,
+                                           .arena_fd =
+                                               g->device->shares_arena ? g->candidate.arena_fd : -1,
                                            .library = &g->library};
     if (n == 0)
         return 0;
@@ -147,7 +158,8 @@ static int record(struct grade *g)
     uint64_t start = io_now();
     g->recording = recording_new(g->device->name, g->task);
     if (!g->recording)
-        return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL, "No memory.");
+        return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "No memory.");
     int result = record_part(g, 0, g->n_public, false);
     if (!result && recording_write(g->recording, &g->public_recording, &err))
         result = finding_infrastructure(&g->finding, &err);
@@ -194,21 +206,25 @@ static int describe_failure(struct grade *g, const struct case_result *r)
         const char *code, *message, *hint;
     } texts[] = {
         {"input_modified", "The call changes an input that it may only read.",
-         "Write only to the parameters of kind `out` and `inout`; keep scratch data in a buffer of your own."},
+         "Write only to the parameters of kind `out` and `inout`; keep scratch data in a buffer of "
+         "your own."},
         {"out_of_bounds_write", "The call writes behind the end of a buffer.",
          "Guard the last, partial block: check the index against the size before every store."},
         {"nan_in_output", "The output holds NaN where the reference does not.",
          "Look for 0/0, inf - inf, and reads of memory that was never written."},
         {"output_not_written", "Parts of the output were never written.",
-         "Every call must write every element; check the launch size for shapes that are no multiple of your tile."},
+         "Every call must write every element; check the launch size for shapes that are no "
+         "multiple of your tile."},
         {"wrong_values", "The output is wrong.",
-         "Compare with the reference on the case shown; every replay has new inputs, so nothing may be kept from an "
+         "Compare with the reference on the case shown; every replay has new inputs, so nothing "
+         "may be kept from an "
          "earlier call."},
     };
     bool hidden = r->task_case->kind == CASE_HIDDEN;
     if (hidden)
         return finding_set(&g->finding, KGRADE_WRONG_ANSWER, "hidden_case_failed",
-                           "The kernel must be right for every shape that the task's statement allows: try sizes of "
+                           "The kernel must be right for every shape that the task's statement "
+                           "allows: try sizes of "
                            "1, primes, and sizes just above and below multiples of your tiles.",
                            "The candidate failed on a hidden case.");
     cleanup_free char *dims = NULL;
@@ -217,9 +233,10 @@ static int describe_failure(struct grade *g, const struct case_result *r)
     json_decref(json);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (!strcmp(texts[i].code, r->code))
-            return finding_set(&g->finding,
-                               !strcmp(r->code, "input_modified") ? KGRADE_REFUSED : KGRADE_WRONG_ANSWER, r->code,
-                               texts[i].hint, "%s Case: %s.", texts[i].message, dims ? dims : "");
+            return finding_set(
+                &g->finding,
+                !strcmp(r->code, "input_modified") ? KGRADE_REFUSED : KGRADE_WRONG_ANSWER, r->code,
+                texts[i].hint, "%s Case: %s.", texts[i].message, dims ? dims : "");
     return finding_set(&g->finding, KGRADE_WRONG_ANSWER, r->code, NULL, "The answer is wrong.");
 }
 
@@ -230,7 +247,8 @@ static int check_correctness(struct grade *g)
         if (stop_if_cancelled(g, "replaying", i, g->n_cases))
             return -1;
         /* Benchmark cases too: a wrong kernel is not worth timing. */
-        if (replay_load(&g->candidate, g->task, r->task_case->dims, &g->finding) || one_judged_replay(g, r))
+        if (replay_load(&g->candidate, g->task, r->task_case->dims, &g->finding) ||
+            one_judged_replay(g, r))
             return -1;
         if (!r->pass)
             return describe_failure(g, r);
@@ -272,8 +290,10 @@ static void apply_roofline(struct grade *g, struct case_result *r)
     if (r->sampling.verdict == KGRADE_ACCEPTED && time * ROOFLINE_SLACK < least) {
         r->sampling.verdict = KGRADE_SUSPECT;
         snprintf(r->sampling.code, sizeof r->sampling.code, "faster_than_roofline");
-        snprintf(r->sampling.message, sizeof r->sampling.message,
-                 "A replay took %.0f ns, but this device needs at least %.0f ns for the task's work.", time, least);
+        snprintf(
+            r->sampling.message, sizeof r->sampling.message,
+            "A replay took %.0f ns, but this device needs at least %.0f ns for the task's work.",
+            time, least);
     }
 }
 
@@ -315,11 +335,12 @@ static int measure(struct grade *g)
         const struct sampling *s = &g->results[i].sampling;
         if (!g->results[i].sampled || s->verdict == KGRADE_ACCEPTED)
             continue;
-        return finding_set(&g->finding, s->verdict, s->code,
-                           s->verdict == KGRADE_UNRESOLVED
-                               ? "Grade again when the machine is less busy; the figures are in the result."
-                               : "The figures are in the result; an operator should look at the recording.",
-                           "%s", s->message);
+        return finding_set(
+            &g->finding, s->verdict, s->code,
+            s->verdict == KGRADE_UNRESOLVED
+                ? "Grade again when the machine is less busy; the figures are in the result."
+                : "The figures are in the result; an operator should look at the recording.",
+            "%s", s->message);
     }
     return 0;
 }
@@ -344,7 +365,8 @@ static int open_pair(struct grade *g)
     judge_close(&g->judge);
     replay_close(&g->candidate);
     if (replay_open(g->engine, g->device, g->task, benchmarks, n, &g->candidate, &g->finding) ||
-        baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info, &recording, &g->finding) ||
+        baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info, &recording,
+                     &g->finding) ||
         replay_open(g->engine, g->device, g->task, benchmarks, n, &g->baseline, &g->finding) ||
         replay_give(&g->candidate, &g->public_recording, &g->finding) ||
         replay_give(&g->baseline, recording, &g->finding))
@@ -392,15 +414,18 @@ static json_t *steps_json(const struct grade *g)
 {
     json_t *json = json_object();
     for (size_t i = 0; i < STEP_TIMES; i++)
-        json_object_set_new(json, step_names[i], json_real((double)g->step_ns[i] / (double)IO_NS_PER_MS));
-    json_object_set_new(json, "total_ms", json_real((double)(io_now() - g->started_ns) / (double)IO_NS_PER_MS));
+        json_object_set_new(json, step_names[i],
+                            json_real((double)g->step_ns[i] / (double)IO_NS_PER_MS));
+    json_object_set_new(json, "total_ms",
+                        json_real((double)(io_now() - g->started_ns) / (double)IO_NS_PER_MS));
     return json;
 }
 
 static json_t *reason_json(const struct finding *f)
 {
-    return json_pack("{s:s, s:s, s:s, s:s?, s:b}", "code", f->reason.code, "message", f->reason.message, "hint",
-                     f->reason.hint, "log", f->log, "retryable", f->retryable);
+    return json_pack("{s:s, s:s, s:s, s:s?, s:b}", "code", f->reason.code, "message",
+                     f->reason.message, "hint", f->reason.hint, "log", f->log, "retryable",
+                     f->retryable);
 }
 
 static json_t *candidate_json(const struct grade *g)
@@ -429,14 +454,14 @@ static json_t *result_json(const struct grade *g, kgrade_verdict verdict, double
     json_t *cases = json_array();
     for (size_t i = 0; i < g->n_cases; i++)
         json_array_append_new(cases, case_result_json(&g->results[i], g->task, g->candidate.info));
-    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:o, s:f, s:o, s:o, s:o, s:s}", "schema",
-                     KGRADE_SCHEMA, "id", id, "graded_at", now, "task", "name", g->task->name, "hash", g->task->hash,
-                     "candidate", candidate_json(g), "device", g->device->name, "verdict",
-                     kgrade_verdict_name(verdict), "reason",
-                     verdict == KGRADE_ACCEPTED ? json_null() : reason_json(&g->finding), "score", score, "cases",
-                     cases, "environment",
-                     result_environment(g->candidate.info, sandbox_level_of(g->engine->sandbox)), "steps",
-                     steps_json(g), "scored", "device_time");
+    return json_pack("{s:s, s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:o, s:f, s:o, s:o, s:o, s:s}",
+                     "schema", KGRADE_SCHEMA, "id", id, "graded_at", now, "task", "name",
+                     g->task->name, "hash", g->task->hash, "candidate", candidate_json(g), "device",
+                     g->device->name, "verdict", kgrade_verdict_name(verdict), "reason",
+                     verdict == KGRADE_ACCEPTED ? json_null() : reason_json(&g->finding), "score",
+                     score, "cases", cases, "environment",
+                     result_environment(g->candidate.info, sandbox_level_of(g->engine->sandbox)),
+                     "steps", steps_json(g), "scored", "device_time");
 }
 
 static int finish(struct grade *g, bool failed, kgrade_result **ret, kgrade_error *err)
@@ -510,17 +535,19 @@ static bool is_utf8(const char *text, size_t size)
     return string != NULL && !memchr(text, 0, size);
 }
 
-static int check_names(kgrade *engine, const char *task, const char *device, const struct task **ret_task,
-                       const struct device **ret_device, kgrade_error *err)
+static int check_names(kgrade *engine, const char *task, const char *device,
+                       const struct task **ret_task, const struct device **ret_device,
+                       kgrade_error *err)
 {
     *ret_task = task ? engine_task(engine, task) : NULL;
     if (!*ret_task)
-        return fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.", "There is no task \"%.64s\".",
-                    task ? task : "");
+        return fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.",
+                    "There is no task \"%.64s\".", task ? task : "");
     *ret_device = device ? device_find(device) : NULL;
     if (!*ret_device)
         return fail(err, "unknown_device", "`kgrade doctor` shows what each device needs.",
-                    "There is no device \"%.64s\"; built in are: %s.", device ? device : "", device_names());
+                    "There is no device \"%.64s\"; built in are: %s.", device ? device : "",
+                    device_names());
     if (!task_devices_include((*ret_task)->devices, device))
         return fail(err, "task_not_for_device", NULL, "Task \"%s\" is for these devices: %s.", task,
                     (*ret_task)->devices);
@@ -528,21 +555,24 @@ static int check_names(kgrade *engine, const char *task, const char *device, con
 }
 
 static int check_request(kgrade *engine, const kgrade_request *r, const struct task **ret_task,
-                         const struct device **ret_device, const struct device_language **ret_language,
-                         kgrade_error *err)
+                         const struct device **ret_device,
+                         const struct device_language **ret_language, kgrade_error *err)
 {
     if (check_names(engine, r->task, r->device, ret_task, ret_device, err))
         return -1;
-    *ret_language = r->language ? device_language_find(*ret_device, r->language) : (*ret_device)->languages;
+    *ret_language =
+        r->language ? device_language_find(*ret_device, r->language) : (*ret_device)->languages;
     if (!*ret_language)
         return fail(err, "unknown_language", "Leave the language out to get the device's first.",
-                    "Device \"%s\" does not take the language \"%.64s\"; its first is \"%s\".", r->device, r->language,
-                    (*ret_device)->languages[0].name);
+                    "Device \"%s\" does not take the language \"%.64s\"; its first is \"%s\".",
+                    r->device, r->language, (*ret_device)->languages[0].name);
     if (!r->source || r->source_size == 0)
-        return fail(err, "empty_source", "`kgrade new TASK` prints a source to start from.", "The source is empty.");
+        return fail(err, "empty_source", "`kgrade new TASK` prints a source to start from.",
+                    "The source is empty.");
     if (r->source_size > KGRADE_MAX_SOURCE_BYTES)
         return fail(err, "source_too_large", "Leave out what the kernel does not need.",
-                    "The source has %zu bytes; at most %u are taken.", r->source_size, KGRADE_MAX_SOURCE_BYTES);
+                    "The source has %zu bytes; at most %u are taken.", r->source_size,
+                    KGRADE_MAX_SOURCE_BYTES);
     if (!is_utf8(r->source, r->source_size))
         return fail(err, "source_not_utf8", "Save the source as UTF-8 without NUL bytes.",
                     "The source is not UTF-8 text.");
@@ -566,8 +596,8 @@ static int conclude(struct grade *g, int failed, kgrade_result **ret, kgrade_err
 }
 
 int grade_source(kgrade *engine, const struct task *task, const struct device *device,
-                 const struct device_language *language, const char *source, size_t size, kgrade_progress progress,
-                 void *data, kgrade_result **ret, kgrade_error *err)
+                 const struct device_language *language, const char *source, size_t size,
+                 kgrade_progress progress, void *data, kgrade_result **ret, kgrade_error *err)
 {
     cleanup_grade struct grade *g = grade_new(engine, task, device, progress, data);
     if (!g)
@@ -577,27 +607,29 @@ int grade_source(kgrade *engine, const struct task *task, const struct device *d
     g->source_size = size;
     choose_cases(g);
     pthread_mutex_lock(&g->slot->lock);
-    int failed = replay_open(engine, device, task, g->cases, g->n_cases, &g->candidate, &g->finding) || build(g) ||
-                 record(g) || replay_all(g);
+    int failed =
+        replay_open(engine, device, task, g->cases, g->n_cases, &g->candidate, &g->finding) ||
+        build(g) || record(g) || replay_all(g);
     int result = conclude(g, failed, ret, err);
     pthread_mutex_unlock(&g->slot->lock);
     return result;
 }
 
-int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress, void *data,
-                 kgrade_result **ret, kgrade_error *err)
+int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress,
+                 void *data, kgrade_result **ret, kgrade_error *err)
 {
     const struct task *task;
     const struct device *device;
     const struct device_language *language;
     if (check_request(engine, request, &task, &device, &language, err))
         return -1;
-    return grade_source(engine, task, device, language, request->source, request->source_size, progress, data, ret,
-                        err);
+    return grade_source(engine, task, device, language, request->source, request->source_size,
+                        progress, data, ret, err);
 }
 
-int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_t size, kgrade_progress progress,
-                  void *progress_data, kgrade_result **ret, kgrade_error *err)
+int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_t size,
+                  kgrade_progress progress, void *progress_data, kgrade_result **ret,
+                  kgrade_error *err)
 {
     const struct task *task;
     const struct device *device;
@@ -614,7 +646,8 @@ int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_
     choose_cases(g);
     pthread_mutex_lock(&g->slot->lock);
     int failed =
-        replay_open(engine, device, task, g->cases, g->n_cases, &g->candidate, &g->finding) || replay_all(g);
+        replay_open(engine, device, task, g->cases, g->n_cases, &g->candidate, &g->finding) ||
+        replay_all(g);
     int result = conclude(g, failed, ret, err);
     pthread_mutex_unlock(&g->slot->lock);
     return result;

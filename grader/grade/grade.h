@@ -6,7 +6,7 @@
 
 /* As kgrade_grade, with names already looked up and the source already checked. */
 int grade_source(kgrade *engine, const struct task *task, const struct device *device,
-                 const struct device_language *language, const char *source, size_t size, kgrade_progress progress,
-                 void *data, kgrade_result **ret, kgrade_error *err);
+                 const struct device_language *language, const char *source, size_t size,
+                 kgrade_progress progress, void *data, kgrade_result **ret, kgrade_error *err);
 
 #endif

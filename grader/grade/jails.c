@@ -38,9 +38,11 @@ static size_t gather_binds(const struct device *device, enum device_step step,
     return n;
 }
 
-static size_t gather_environment(const struct device *device, enum device_step step, const char **env, size_t max)
+static size_t gather_environment(const struct device *device, enum device_step step,
+                                 const char **env, size_t max)
 {
-    static const char *const common[] = {"PATH=/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8", "TMPDIR=/tmp"};
+    static const char *const common[] = {"PATH=/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
+                                         "TMPDIR=/tmp"};
     size_t n = sizeof common / sizeof common[0];
     memcpy(env, common, sizeof common);
     if (device)
@@ -64,7 +66,8 @@ static enum jail_policy policy_of(enum device_step step)
     return JAIL_JUDGE;
 }
 
-static struct jail_limits limits_of(const struct device *device, enum device_step step, uint64_t wall_ns)
+static struct jail_limits limits_of(const struct device *device, enum device_step step,
+                                    uint64_t wall_ns)
 {
     struct jail_limits limits = {.wall_ns = wall_ns,
                                  .cpu_seconds = 0,
@@ -96,7 +99,8 @@ int jails_memory_file(const char *name, const void *data, size_t size, kgrade_er
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be written");
+            return fail_errno(err, "memory_file_failed", NULL,
+                              "A memory file could not be written");
         done += (size_t)k;
     }
     if (size && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL))
@@ -104,17 +108,19 @@ int jails_memory_file(const char *name, const void *data, size_t size, kgrade_er
     return steal_fd(&fd);
 }
 
-int worker_start(kgrade *engine, const struct device *device, enum device_step step, uint64_t wall_ns,
-                 struct worker *ret, kgrade_error *err)
+int worker_start(kgrade *engine, const struct device *device, enum device_step step,
+                 uint64_t wall_ns, struct worker *ret, kgrade_error *err)
 {
-    const char *name = step == STEP_RECORD ? device->recorder : step == STEP_REPLAY ? device->replayer : device->judge;
+    const char *name = step == STEP_RECORD   ? device->recorder
+                       : step == STEP_REPLAY ? device->replayer
+                                             : device->judge;
     char program[ENGINE_MAX_PATH];
     engine_program(engine, name, program);
     struct jail_bind binds[JAIL_MAX_BINDS];
     size_t n = gather_binds(device, step, binds);
     if (n == JAIL_MAX_BINDS)
-        return fail(err, "too_many_binds", NULL, "The jail of %s would need more than %d binds.", name,
-                    JAIL_MAX_BINDS);
+        return fail(err, "too_many_binds", NULL, "The jail of %s would need more than %d binds.",
+                    name, JAIL_MAX_BINDS);
     binds[n++] = (struct jail_bind){.source = program};
     const char *env[32], *argv[] = {program, NULL};
     gather_environment(device, step, env, sizeof env / sizeof env[0]);
@@ -171,8 +177,8 @@ static void settle(struct worker *worker, struct worker_outcome *ret)
     }
 }
 
-void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size, int fd,
-                    uint64_t deadline, struct worker_outcome *ret)
+void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
+                    int fd, uint64_t deadline, struct worker_outcome *ret)
 {
     kgrade_error err = {.code = ""};
     *ret = (struct worker_outcome){.message = {.fd = -1}};
@@ -196,7 +202,8 @@ void worker_request(struct worker *worker, json_t *request, const void *blob, si
     }
     if (failed < 0 && !strcmp(err.code, "io_timeout"))
         ret->answer = WORKER_LATE;
-    else if (failed < 0 && (!strcmp(err.code, "wire_invalid") || !strcmp(err.code, "out_of_memory")))
+    else if (failed < 0 &&
+             (!strcmp(err.code, "wire_invalid") || !strcmp(err.code, "out_of_memory")))
         ret->answer = WORKER_GARBLED;
     else
         ret->answer = WORKER_DIED;
@@ -217,20 +224,21 @@ int worker_fault(const struct worker_outcome *o, const char *who, struct finding
                            json_string_value(json_object_get(json, "hint")), "%s",
                            json_string_value(json_object_get(json, "message")));
     case WORKER_LATE:
-        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_timeout", "Try again; raise the timeout if it stays.",
+        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_timeout",
+                           "Try again; raise the timeout if it stays.",
                            "The %s did not answer in time.", who);
     case WORKER_DIED:
         if (o->status.end == JAIL_NOT_STARTED)
             return finding_infrastructure(finding, &o->status.error);
-        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_died", "Run `kgrade doctor`.",
-                           "The %s ended unexpectedly (%s %d).", who,
+        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_died",
+                           "Run `kgrade doctor`.", "The %s ended unexpectedly (%s %d).", who,
                            o->status.end == JAIL_SIGNALLED ? "signal" : "status", o->status.code);
     case WORKER_ANSWERED:
     case WORKER_GARBLED:
         break;
     }
-    return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_garbled", "Run `kgrade doctor`.",
-                       "The %s sent something that is not a message.", who);
+    return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_garbled",
+                       "Run `kgrade doctor`.", "The %s sent something that is not a message.", who);
 }
 
 /* Keeps what is valid UTF-8 and printable; anything else becomes '?'. */
@@ -239,7 +247,11 @@ static void make_printable(char *text, size_t *size)
     size_t to = 0;
     for (size_t i = 0; i < *size;) {
         unsigned char c = (unsigned char)text[i];
-        size_t length = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+        size_t length = c < 0x80                ? 1
+                        : c >= 0xc2 && c < 0xe0 ? 2
+                        : c >= 0xe0 && c < 0xf0 ? 3
+                        : c >= 0xf0 && c < 0xf5 ? 4
+                                                : 0;
         json_t *valid = length > 1 && i + length <= *size ? json_stringn(text + i, length) : NULL;
         if (length == 1 && (c >= 0x20 || c == '\n' || c == '\t'))
             text[to++] = (char)c;
@@ -304,8 +316,9 @@ static int write_source(const char *folder, const struct build_input *input, kgr
     return io_write_file(path, input->source, input->source_size, err);
 }
 
-static int run_compiler(kgrade *engine, const struct build_input *input, const char *folder, uint64_t wall_ns,
-                        struct jail_status *ret_status, char **ret_log, kgrade_error *err)
+static int run_compiler(kgrade *engine, const struct build_input *input, const char *folder,
+                        uint64_t wall_ns, struct jail_status *ret_status, char **ret_log,
+                        kgrade_error *err)
 {
     cleanup_free char *src = NULL, *out = NULL;
     if (asprintf(&src, "%s/src", folder) < 0)
@@ -322,7 +335,8 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
     struct jail_bind binds[JAIL_MAX_BINDS];
     size_t n = gather_binds(input->device, STEP_BUILD, binds);
     if (n + 2 > JAIL_MAX_BINDS)
-        return fail(err, "too_many_binds", NULL, "The build jail would need more than %d binds.", JAIL_MAX_BINDS);
+        return fail(err, "too_many_binds", NULL, "The build jail would need more than %d binds.",
+                    JAIL_MAX_BINDS);
     binds[n++] = (struct jail_bind){.source = src, .target = "/src"};
     binds[n++] = (struct jail_bind){.source = out, .target = "/out", .writable = true};
     const char *env[32];
@@ -359,8 +373,9 @@ static void remove_folder(char **folder)
     free(*folder);
 }
 
-int jails_build(kgrade *engine, const struct build_input *input, uint64_t wall_ns, struct bytes *ret,
-                struct jail_status *ret_status, char **ret_log, kgrade_error *err)
+int jails_build(kgrade *engine, const struct build_input *input, uint64_t wall_ns,
+                struct bytes *ret, struct jail_status *ret_status, char **ret_log,
+                kgrade_error *err)
 {
     __attribute__((cleanup(remove_folder))) char *folder = NULL;
     if (asprintf(&folder, "%s/build.XXXXXX", engine->scratch_folder) < 0) {

@@ -15,11 +15,14 @@ struct worker {
     int output; /* memory file with stdout and stderr */
 };
 
-#define WORKER_NONE {NULL, -1, -1}
+#define WORKER_NONE                                                                                \
+    {                                                                                              \
+        NULL, -1, -1                                                                               \
+    }
 
 /* Starts the device's program for STEP_RECORD, STEP_REPLAY or STEP_JUDGE with wall_ns to live. */
-int worker_start(kgrade *engine, const struct device *device, enum device_step step, uint64_t wall_ns,
-                 struct worker *ret, kgrade_error *err);
+int worker_start(kgrade *engine, const struct device *device, enum device_step step,
+                 uint64_t wall_ns, struct worker *ret, kgrade_error *err);
 
 /* How a request to a worker ended. */
 enum worker_answer {
@@ -41,8 +44,8 @@ void worker_outcome_free(struct worker_outcome *outcome);
 #define cleanup_outcome __attribute__((cleanup(worker_outcome_free)))
 
 /* Sends a request (stealing the reference) and waits for the final answer.  -1 only when a message could not even be made. */
-void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size, int fd,
-                    uint64_t deadline, struct worker_outcome *ret);
+void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
+                    int fd, uint64_t deadline, struct worker_outcome *ret);
 
 /* Kills what is left and waits until everything in the jail is dead. */
 void worker_end(struct worker *worker);
@@ -68,7 +71,8 @@ struct build_input {
     const void *source;
     size_t source_size;
 };
-int jails_build(kgrade *engine, const struct build_input *input, uint64_t wall_ns, struct bytes *ret,
-                struct jail_status *ret_status, char **ret_log, kgrade_error *err);
+int jails_build(kgrade *engine, const struct build_input *input, uint64_t wall_ns,
+                struct bytes *ret, struct jail_status *ret_status, char **ret_log,
+                kgrade_error *err);
 
 #endif

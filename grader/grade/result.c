@@ -12,8 +12,9 @@
 
 const char *kgrade_verdict_name(kgrade_verdict verdict)
 {
-    static const char *const names[] = {"accepted",      "wrong_answer", "build_failed", "refused", "runtime_error",
-                                        "timeout",       "unresolved",   "suspect",      "infrastructure_error"};
+    static const char *const names[] = {"accepted",   "wrong_answer",  "build_failed",
+                                        "refused",    "runtime_error", "timeout",
+                                        "unresolved", "suspect",       "infrastructure_error"};
     return (size_t)verdict < sizeof names / sizeof names[0] ? names[verdict] : "unknown";
 }
 
@@ -75,28 +76,32 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *series_json(const struct series *s, const struct sampling *sampling, const json_t *info)
+static json_t *series_json(const struct series *s, const struct sampling *sampling,
+                           const json_t *info)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:O?, s:O?, s:s}", "median_ns",
-                     number(s->time.median), "mean_ns", number(s->time.mean), "min_ns", number(s->time.min), "p10_ns",
-                     number(s->time.p10), "p90_ns", number(s->time.p90), "p99_ns", number(s->time.p99), "stderr_ns",
-                     number(s->time.standard_error), "samples", (json_int_t)s->time.n, "void_samples",
-                     (json_int_t)s->voids, "floor_ns", number(s->floor_ns), "resolution_ns",
-                     json_object_get(info, "resolution_ns"), "cache", json_object_get(info, "cache"), "stopped",
-                     sampling->stopped);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:O?, s:O?, s:s}",
+                     "median_ns", number(s->time.median), "mean_ns", number(s->time.mean), "min_ns",
+                     number(s->time.min), "p10_ns", number(s->time.p10), "p90_ns",
+                     number(s->time.p90), "p99_ns", number(s->time.p99), "stderr_ns",
+                     number(s->time.standard_error), "samples", (json_int_t)s->time.n,
+                     "void_samples", (json_int_t)s->voids, "floor_ns", number(s->floor_ns),
+                     "resolution_ns", json_object_get(info, "resolution_ns"), "cache",
+                     json_object_get(info, "cache"), "stopped", sampling->stopped);
 }
 
 static json_t *overhead_json(const struct host_overhead *o)
 {
-    return json_pack("{s:b, s:I, s:o, s:o, s:I}", "scored", 0, "cold_ns", (json_int_t)o->cold_ns, "warm_ns",
-                     number(o->warm_ns), "warm_p90_ns", number(o->warm_p90_ns), "calls", (json_int_t)o->calls);
+    return json_pack("{s:b, s:I, s:o, s:o, s:I}", "scored", 0, "cold_ns", (json_int_t)o->cold_ns,
+                     "warm_ns", number(o->warm_ns), "warm_p90_ns", number(o->warm_p90_ns), "calls",
+                     (json_int_t)o->calls);
 }
 
 static json_t *correctness_json(const struct case_result *r)
 {
     if (!r->judged)
         return json_null();
-    json_t *json = json_pack("{s:b, s:I}", "pass", r->pass, "judged_samples", (json_int_t)r->judged_samples);
+    json_t *json =
+        json_pack("{s:b, s:I}", "pass", r->pass, "judged_samples", (json_int_t)r->judged_samples);
     if (r->task_case->kind != CASE_HIDDEN && r->correctness)
         json_object_update(json, r->correctness);
     return json;
@@ -106,8 +111,8 @@ json_t *case_result_json(const struct case_result *r, const struct task *task, c
 {
     bool hidden = r->task_case->kind == CASE_HIDDEN;
     json_t *json = json_pack("{s:s, s:o, s:o}", "kind", case_kind_name(r->task_case->kind), "dims",
-                             hidden ? json_null() : task_dims_json(task, r->task_case->dims), "correctness",
-                             correctness_json(r));
+                             hidden ? json_null() : task_dims_json(task, r->task_case->dims),
+                             "correctness", correctness_json(r));
     if (hidden)
         return json;
     if (r->recorded)
@@ -118,12 +123,12 @@ json_t *case_result_json(const struct case_result *r, const struct task *task, c
     json_object_set_new(json, "device_time", series_json(&s->candidate, s, info));
     json_object_set_new(json, "baseline", series_json(&s->baseline, s, info));
     json_object_set_new(json, "speedup",
-                        json_pack("{s:o, s:o, s:o, s:f}", "value", number(s->speedup), "low", number(s->low), "high",
-                                  number(s->high), "confidence", 0.95));
+                        json_pack("{s:o, s:o, s:o, s:f}", "value", number(s->speedup), "low",
+                                  number(s->low), "high", number(s->high), "confidence", 0.95));
     if (r->roofline_fraction >= 0)
         json_object_set_new(json, "roofline",
-                            json_pack("{s:o, s:s}", "fraction", number(r->roofline_fraction), "bound",
-                                      r->roofline_bound));
+                            json_pack("{s:o, s:s}", "fraction", number(r->roofline_fraction),
+                                      "bound", r->roofline_bound));
     return json;
 }
 
@@ -152,9 +157,10 @@ json_t *result_environment(const json_t *info, enum sandbox_level level)
     cpuinfo("cpu MHz", mhz, sizeof mhz);
     if (uname(&host))
         memset(&host, 0, sizeof host);
-    json_t *json = json_pack("{s:s, s:s, s:{s:s, s:s, s:f, s:I}}", "kgrade", kgrade_version(), "isolation",
-                             sandbox_level_name(level), "host", "kernel", host.release, "cpu", cpu, "cpu_mhz",
-                             strtod(mhz, NULL), "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
+    json_t *json =
+        json_pack("{s:s, s:s, s:{s:s, s:s, s:f, s:I}}", "kgrade", kgrade_version(), "isolation",
+                  sandbox_level_name(level), "host", "kernel", host.release, "cpu", cpu, "cpu_mhz",
+                  strtod(mhz, NULL), "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
     if (info)
         json_object_update(json, (json_t *)(uintptr_t)info);
     return json;

@@ -32,7 +32,8 @@ struct case_result {
 void case_result_judge(struct case_result *result, struct judgement *judgement);
 
 /* One element of "cases".  New reference. */
-json_t *case_result_json(const struct case_result *result, const struct task *task, const json_t *info);
+json_t *case_result_json(const struct case_result *result, const struct task *task,
+                         const json_t *info);
 
 /* "environment": what the replayer says, the isolation level, this machine, versions.  New reference. */
 json_t *result_environment(const json_t *info, enum sandbox_level level);

@@ -19,15 +19,16 @@ static double excess(double got, double expected, const struct tolerance *t, dou
     return allowed > 0 ? *ret_error / allowed : INFINITY;
 }
 
-void compare_output(enum dtype type, const void *got, const void *poison, const void *expected, uint64_t count,
-                    const struct tolerance *tolerance, struct comparison *ret)
+void compare_output(enum dtype type, const void *got, const void *poison, const void *expected,
+                    uint64_t count, const struct tolerance *tolerance, struct comparison *ret)
 {
     size_t size = dtype_size(type);
     bool is_float = dtype_is_float(type);
     struct comparison c = {.count = count, .norm_ok = true};
     double worst = -1, difference2 = 0, expected2 = 0;
     for (uint64_t i = 0; i < count; i++) {
-        double e = is_float ? ((const double *)expected)[i] : (double)((const int64_t *)expected)[i];
+        double e =
+            is_float ? ((const double *)expected)[i] : (double)((const int64_t *)expected)[i];
         double g = dtype_load_double(type, got, i), error;
         double x = excess(g, e, tolerance, &error);
         if (!is_float) {

@@ -10,7 +10,8 @@ struct comparison {
     uint64_t nan;       /* elements that are NaN where the reference is not */
     uint64_t unwritten; /* bad elements that still hold the poison */
     bool norm_ok;
-    double norm;        /* ||got - expected||2 / ||expected||2 over finite elements; the numerator alone when the
+    double
+        norm; /* ||got - expected||2 / ||expected||2 over finite elements; the numerator alone when the
                            denominator is 0 */
     /* The element farthest outside (or nearest to the edge of) its tolerance. */
     uint64_t worst_index;
@@ -20,8 +21,8 @@ struct comparison {
 
 /* got: count elements of type; poison: the same number of bytes; expected: double for float types, int64_t for the
  * rest.  tolerance NULL: exact. */
-void compare_output(enum dtype type, const void *got, const void *poison, const void *expected, uint64_t count,
-                    const struct tolerance *tolerance, struct comparison *ret);
+void compare_output(enum dtype type, const void *got, const void *poison, const void *expected,
+                    uint64_t count, const struct tolerance *tolerance, struct comparison *ret);
 
 bool comparison_passes(const struct comparison *comparison);
 

@@ -8,10 +8,12 @@
 #include "../../sandbox/base/fail.h"
 #include "../build/build.h"
 
-#define JUDGE_TIMEOUT_NS (300 * IO_NS_PER_S) /* a double-precision reference on one core can be slow */
+#define JUDGE_TIMEOUT_NS                                                                           \
+    (300 * IO_NS_PER_S) /* a double-precision reference on one core can be slow */
 #define JUDGE_MAX_LIFE_NS (3600 * IO_NS_PER_S)
 
-static int request(struct judge_client *j, json_t *json, int fd, struct worker_outcome *o, struct finding *f)
+static int request(struct judge_client *j, json_t *json, int fd, struct worker_outcome *o,
+                   struct finding *f)
 {
     worker_request(&j->worker, json, NULL, 0, fd, io_now() + j->timeout_ns, o);
     return o->answer == WORKER_ANSWERED ? 0 : worker_fault(o, "judge", f);
@@ -24,26 +26,30 @@ int judge_open(kgrade *engine, const struct device *device, const struct task *t
     const struct bytes *library;
     if (build_reference(engine, task, &library, f))
         return -1;
-    cleanup_close int reference = jails_memory_file("reference.so", library->data, library->size, &err);
-    if (reference < 0 || worker_start(engine, device, STEP_JUDGE, JUDGE_MAX_LIFE_NS, &ret->worker, &err))
+    cleanup_close int reference =
+        jails_memory_file("reference.so", library->data, library->size, &err);
+    if (reference < 0 ||
+        worker_start(engine, device, STEP_JUDGE, JUDGE_MAX_LIFE_NS, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     ret->timeout_ns = JUDGE_TIMEOUT_NS;
     {
         cleanup_outcome struct worker_outcome o;
-        if (request(ret, json_pack("{s:s, s:s}", "op", "open", "task", task->text), arena_fd, &o, f))
+        if (request(ret, json_pack("{s:s, s:s}", "op", "open", "task", task->text), arena_fd, &o,
+                    f))
             return -1;
     }
     cleanup_outcome struct worker_outcome o;
     return request(ret, json_pack("{s:s}", "op", "reference"), reference, &o, f);
 }
 
-int judge_snapshot(struct judge_client *j, const struct task *task, const int64_t *dims, uint64_t seed,
-                   uint64_t poison, json_int_t *ret_id, struct finding *f)
+int judge_snapshot(struct judge_client *j, const struct task *task, const int64_t *dims,
+                   uint64_t seed, uint64_t poison, json_int_t *ret_id, struct finding *f)
 {
     cleanup_outcome struct worker_outcome o;
     if (request(j,
-                json_pack("{s:s, s:o, s:o, s:o}", "op", "snapshot", "dims", wire_dims_json(dims, task->n_dims),
-                          "seed", wire_u64_json(seed), "poison", wire_u64_json(poison)),
+                json_pack("{s:s, s:o, s:o, s:o}", "op", "snapshot", "dims",
+                          wire_dims_json(dims, task->n_dims), "seed", wire_u64_json(seed), "poison",
+                          wire_u64_json(poison)),
                 -1, &o, f))
         return -1;
     *ret_id = json_integer_value(json_object_get(o.message.json, "id"));

@@ -10,22 +10,26 @@ struct judge_client {
     uint64_t timeout_ns;
 };
 
-#define JUDGE_NONE {WORKER_NONE, 0}
+#define JUDGE_NONE                                                                                 \
+    {                                                                                              \
+        WORKER_NONE, 0                                                                             \
+    }
 
 int judge_open(kgrade *engine, const struct device *device, const struct task *task, int arena_fd,
                struct judge_client *ret, struct finding *finding);
 
 /* Copies the case out of the arena; *ret_id names the snapshot for judge_decide. */
-int judge_snapshot(struct judge_client *judge, const struct task *task, const int64_t *dims, uint64_t seed,
-                   uint64_t poison, json_int_t *ret_id, struct finding *finding);
+int judge_snapshot(struct judge_client *judge, const struct task *task, const int64_t *dims,
+                   uint64_t seed, uint64_t poison, json_int_t *ret_id, struct finding *finding);
 
 struct judgement {
     bool pass;
-    char code[48];      /* when not pass */
+    char code[48];       /* when not pass */
     json_t *correctness; /* figures; owned */
 };
 
-int judge_decide(struct judge_client *judge, json_int_t id, struct judgement *ret, struct finding *finding);
+int judge_decide(struct judge_client *judge, json_int_t id, struct judgement *ret,
+                 struct finding *finding);
 
 void judge_close(struct judge_client *judge);
 #define cleanup_judge __attribute__((cleanup(judge_close)))

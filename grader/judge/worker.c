@@ -38,8 +38,10 @@ static int open_judge(struct judge *j, const json_t *request, int arena_fd, kgra
 {
     const char *text = json_string_value(json_object_get(request, "task"));
     if (j->task || !text || arena_fd < 0)
-        return fail(err, "wire_invalid", NULL, "The judge was not opened with one task and an arena.");
-    if (task_parse(text, strlen(text), "task.json", &j->task, err) || call_new_reference(j->task, &j->call, err))
+        return fail(err, "wire_invalid", NULL,
+                    "The judge was not opened with one task and an arena.");
+    if (task_parse(text, strlen(text), "task.json", &j->task, err) ||
+        call_new_reference(j->task, &j->call, err))
         return -1;
     return j->device->attach(arena_fd, &j->state, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
 }
@@ -59,14 +61,17 @@ static int take_snapshot(struct judge *j, const json_t *request, kgrade_error *e
 {
     struct snapshot s = {.seed = wire_u64(request, "seed"), .poison = wire_u64(request, "poison")};
     if (!j->task)
-        return fail(err, "wire_invalid", NULL, "A snapshot was to be taken before the judge was opened.");
-    if (wire_dims(request, j->task->n_dims, s.dims, err) || task_layout(j->task, s.dims, &s.layout, err))
+        return fail(err, "wire_invalid", NULL,
+                    "A snapshot was to be taken before the judge was opened.");
+    if (wire_dims(request, j->task->n_dims, s.dims, err) ||
+        task_layout(j->task, s.dims, &s.layout, err))
         return -1;
     size_t id = 0;
     while (id < JUDGE_MAX_SNAPSHOTS && j->snapshots[id].data)
         id++;
     if (id == JUDGE_MAX_SNAPSHOTS || s.layout.bytes > JUDGE_MAX_SNAPSHOT_BYTES - j->held_bytes)
-        return fail(err, "judge_memory", "Judge fewer samples at once.", "The judge holds too many snapshots.");
+        return fail(err, "judge_memory", "Judge fewer samples at once.",
+                    "The judge holds too many snapshots.");
     cleanup_free uint8_t *data = malloc(s.layout.bytes);
     if (!data)
         return fail(err, "out_of_memory", NULL, "No memory for a snapshot of %llu bytes.",
@@ -103,8 +108,8 @@ static void operands_free(struct operands *o)
 
 /* Draws a buffer's values again, piece by piece: compares them with the snapshot when it is an input that must not
  * change, and widens them for the reference. */
-static int redraw(const struct snapshot *s, const struct layout_buffer *b, const struct param *p, void *wide,
-                  bool *ret_changed, kgrade_error *err)
+static int redraw(const struct snapshot *s, const struct layout_buffer *b, const struct param *p,
+                  void *wide, bool *ret_changed, kgrade_error *err)
 {
     size_t size = dtype_size(p->dtype);
     cleanup_free uint8_t *block = malloc(JUDGE_BLOCK * size);
@@ -136,11 +141,12 @@ static json_t *number(double value)
 
 static json_t *comparison_json(const struct comparison *c, const char *param)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, s:o, s:o}}", "parameter", param, "count",
-                     (json_int_t)c->count, "bad", (json_int_t)c->bad, "nan", (json_int_t)c->nan, "unwritten",
-                     (json_int_t)c->unwritten, "norm", number(c->norm), "worst", "index",
-                     (json_int_t)c->worst_index, "error", number(c->worst_error), "expected",
-                     number(c->worst_expected), "got", number(c->worst_got));
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, s:o, s:o}}", "parameter", param,
+                     "count", (json_int_t)c->count, "bad", (json_int_t)c->bad, "nan",
+                     (json_int_t)c->nan, "unwritten", (json_int_t)c->unwritten, "norm",
+                     number(c->norm), "worst", "index", (json_int_t)c->worst_index, "error",
+                     number(c->worst_error), "expected", number(c->worst_expected), "got",
+                     number(c->worst_got));
 }
 
 static const char *code_of(const struct comparison *c)
@@ -214,8 +220,9 @@ static int judge_snapshot(struct judge *j, const json_t *request, kgrade_error *
         json_decref(figures);
         return -1;
     }
-    return worker_ok(json_pack("{s:b, s:s?, s:o?}", "pass", code == NULL, "code", code, "correctness", figures),
-                     NULL, 0, -1);
+    return worker_ok(
+        json_pack("{s:b, s:s?, s:o?}", "pass", code == NULL, "code", code, "correctness", figures),
+        NULL, 0, -1);
 }
 
 static int serve(struct judge *j, const struct wire_message *message, const char *op)

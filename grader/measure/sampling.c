@@ -48,7 +48,8 @@ static int measure_floor(struct sampler *s, struct side *side, struct finding *f
     for (size_t tries = 0; n < SAMPLING_FLOOR_SAMPLES; tries++) {
         struct replay_time t;
         if (tries > SAMPLING_FLOOR_SAMPLES + SAMPLING_MAX_VOIDS)
-            return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "floor_failed", "Try again when the machine is less busy.",
+            return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "floor_failed",
+                               "Try again when the machine is less busy.",
                                "The floor of the measurement could not be taken.");
         if (replay_run(side->replay, true, &t, f))
             return -1;
@@ -64,8 +65,8 @@ static int measure_floor(struct sampler *s, struct side *side, struct finding *f
 }
 
 /* One sample that is not void; its seeds are returned for the judge. */
-static int take(const struct sampler *s, struct side *side, double *ret_ns, double *ret_excess, uint64_t seeds[2],
-                struct finding *f)
+static int take(const struct sampler *s, struct side *side, double *ret_ns, double *ret_excess,
+                uint64_t seeds[2], struct finding *f)
 {
     for (size_t tries = 0; tries < SAMPLING_MAX_VOIDS; tries++) {
         struct replay_time t;
@@ -81,8 +82,9 @@ static int take(const struct sampler *s, struct side *side, double *ret_ns, doub
         }
         side->voids++;
     }
-    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "samples_void", "Try again when the machine is less busy.",
-                       "%u samples in a row were void.", SAMPLING_MAX_VOIDS);
+    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "samples_void",
+                       "Try again when the machine is less busy.", "%u samples in a row were void.",
+                       SAMPLING_MAX_VOIDS);
 }
 
 static bool is_chosen(const struct sampler *s, size_t pair)
@@ -112,8 +114,9 @@ static int blame_baseline(const struct finding *inner, struct finding *f)
         *f = *inner;
         return -1;
     }
-    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed", "Run `kgrade check-task` on the task.",
-                       "The task's baseline failed: %s", inner->reason.message);
+    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed",
+                       "Run `kgrade check-task` on the task.", "The task's baseline failed: %s",
+                       inner->reason.message);
 }
 
 static int take_baseline(struct sampler *s, struct finding *f)
@@ -198,9 +201,10 @@ static void summarise(const struct sampler *s, const struct side *side, struct s
     ret->voids = side->voids;
 }
 
-static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code, const char *format, ...)
+static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,
+                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,
+                  const char *format, ...)
 {
     va_list ap;
     ret->verdict = verdict;
@@ -226,14 +230,15 @@ static void check(const struct sampler *s, struct sampling *ret)
     double device = ret->candidate.time.median, hidden = hidden_ns(s);
     if (device < 2 * s->request->resolution_ns || ret->speedup <= 0)
         doubt(ret, KGRADE_UNRESOLVED, "below_resolution",
-              "The kernel takes less time than the clock resolves (%.0f ns).", s->request->resolution_ns);
+              "The kernel takes less time than the clock resolves (%.0f ns).",
+              s->request->resolution_ns);
     else if (fabs(hidden) > fmax(SAMPLING_GUARD_RELATIVE * device, SAMPLING_GUARD_NS))
         doubt(ret, KGRADE_SUSPECT, "clocks_disagree",
-              "The device's stamps say %.0f ns for a replay; the grader's own clock says %.0f ns.", device,
-              device + hidden);
+              "The device's stamps say %.0f ns for a replay; the grader's own clock says %.0f ns.",
+              device, device + hidden);
     else if (ret->high - ret->low > 2 * SAMPLING_NOISE_LIMIT * ret->speedup)
-        doubt(ret, KGRADE_UNRESOLVED, "too_noisy", "The speedup is only known to lie between %.3f and %.3f.", ret->low,
-              ret->high);
+        doubt(ret, KGRADE_UNRESOLVED, "too_noisy",
+              "The speedup is only known to lie between %.3f and %.3f.", ret->low, ret->high);
 }
 
 static int run(struct sampler *s, struct sampling *ret, struct finding *f)
@@ -261,19 +266,24 @@ static int run(struct sampler *s, struct sampling *ret, struct finding *f)
 
 int sampling_run(const struct sampling_request *request, struct sampling *ret, struct finding *f)
 {
-    size_t room = request->options->max_samples ? request->options->max_samples : SAMPLING_DEFAULT_SAMPLES;
+    size_t room =
+        request->options->max_samples ? request->options->max_samples : SAMPLING_DEFAULT_SAMPLES;
     if (room < SAMPLING_MIN_SAMPLES)
         room = SAMPLING_MIN_SAMPLES;
     size_t each = room > SAMPLING_FLOOR_SAMPLES ? room : SAMPLING_FLOOR_SAMPLES;
     cleanup_free double *memory = calloc(6 * each, sizeof *memory);
     if (!memory)
-        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL, "No memory for samples.");
-    struct sampler s = {.request = request,
-                        .candidate = {.replay = request->candidate, .times = memory, .excess = memory + each},
-                        .baseline = {.replay = request->baseline, .times = memory + 2 * each, .excess = memory + 3 * each},
-                        .ratios = memory + 4 * each,
-                        .scratch = memory + 5 * each,
-                        .room = room};
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "No memory for samples.");
+    struct sampler s = {
+        .request = request,
+        .candidate = {.replay = request->candidate, .times = memory, .excess = memory + each},
+        .baseline = {.replay = request->baseline,
+                     .times = memory + 2 * each,
+                     .excess = memory + 3 * each},
+        .ratios = memory + 4 * each,
+        .scratch = memory + 5 * each,
+        .room = room};
     *ret = (struct sampling){.verdict = KGRADE_ACCEPTED};
     return run(&s, ret, f);
 }

@@ -9,11 +9,12 @@
 #include "../replay/replay.h"
 #include "statistics.h"
 
-#define SAMPLING_DEFAULT_PRECISION 0.005 /* half-width of the 95 % interval of the speedup, relative */
+#define SAMPLING_DEFAULT_PRECISION                                                                 \
+    0.005 /* half-width of the 95 % interval of the speedup, relative */
 #define SAMPLING_DEFAULT_SAMPLES 400u
 #define SAMPLING_DEFAULT_SECONDS 3.0
-#define SAMPLING_MIN_SAMPLES 20u  /* before the stop rule is asked */
-#define SAMPLING_WARMUPS 3u       /* of each side, not counted */
+#define SAMPLING_MIN_SAMPLES 20u /* before the stop rule is asked */
+#define SAMPLING_WARMUPS 3u      /* of each side, not counted */
 #define SAMPLING_FLOOR_SAMPLES 31u
 #define SAMPLING_MAX_VOIDS 50u    /* in a row */
 #define SAMPLING_MAX_JUDGED 6u    /* per case */
@@ -51,6 +52,7 @@ struct sampling {
     char message[256];
 };
 
-int sampling_run(const struct sampling_request *request, struct sampling *ret, struct finding *finding);
+int sampling_run(const struct sampling_request *request, struct sampling *ret,
+                 struct finding *finding);
 
 #endif

@@ -41,7 +41,8 @@ void statistics_summarise(const double *sorted, size_t n, struct summary *ret)
     *ret = s;
 }
 
-void statistics_median_interval(const double *sorted, size_t n, double z, double *ret_low, double *ret_high)
+void statistics_median_interval(const double *sorted, size_t n, double z, double *ret_low,
+                                double *ret_high)
 {
     double half = (double)n / 2, spread = z * sqrt((double)n) / 2;
     double low = floor(half - spread), high = ceil(half + spread);

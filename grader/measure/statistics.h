@@ -22,6 +22,7 @@ void statistics_summarise(const double *sorted, size_t n, struct summary *ret);
  * outwards (Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2).  z 1.96 for 95 %.  With fewer than six samples the
  * whole range.
  */
-void statistics_median_interval(const double *sorted, size_t n, double z, double *ret_low, double *ret_high);
+void statistics_median_interval(const double *sorted, size_t n, double z, double *ret_low,
+                                double *ret_high);
 
 #endif

@@ -15,8 +15,8 @@
 
 static uint64_t step_ns(const kgrade *engine)
 {
-    double seconds =
-        engine->options.record_timeout_s > 0 ? engine->options.record_timeout_s : DEFAULT_RECORD_TIMEOUT_S;
+    double seconds = engine->options.record_timeout_s > 0 ? engine->options.record_timeout_s
+                                                          : DEFAULT_RECORD_TIMEOUT_S;
     return (uint64_t)(seconds * (double)IO_NS_PER_S);
 }
 
@@ -38,14 +38,16 @@ static const char *where(const char *stage)
 static int blame_timeout(const char *stage, double seconds, struct finding *f)
 {
     if (!strcmp(stage, "loading"))
-        return finding_set(f, KGRADE_TIMEOUT, "load_timeout", "Do no work in constructors and static initialisers.",
+        return finding_set(f, KGRADE_TIMEOUT, "load_timeout",
+                           "Do no work in constructors and static initialisers.",
                            "The candidate did not load within %.0f seconds.", seconds);
     if (strstr(stage, "_wait"))
         return finding_set(f, KGRADE_TIMEOUT, "kernel_timeout",
                            "Check loop bounds and synchronisation in the kernels.",
                            "The candidate's kernels did not finish within %.0f seconds.", seconds);
-    return finding_set(f, KGRADE_TIMEOUT, "host_timeout", "The entry point must enqueue its work and return.",
-                       "The candidate did not return within %.0f seconds, %s.", seconds, where(stage));
+    return finding_set(
+        f, KGRADE_TIMEOUT, "host_timeout", "The entry point must enqueue its work and return.",
+        "The candidate did not return within %.0f seconds, %s.", seconds, where(stage));
 }
 
 static int blame_death(const struct jail_status *status, const char *stage, struct finding *f)
@@ -53,25 +55,28 @@ static int blame_death(const struct jail_status *status, const char *stage, stru
     if (status->end == JAIL_NOT_STARTED)
         return finding_infrastructure(f, &status->error);
     if (status->end == JAIL_EXITED)
-        return finding_set(f, KGRADE_RUNTIME_ERROR, "exited", "Return from the entry point; do not call exit.",
-                           "The candidate ended the process with status %d, %s.", status->code, where(stage));
+        return finding_set(
+            f, KGRADE_RUNTIME_ERROR, "exited", "Return from the entry point; do not call exit.",
+            "The candidate ended the process with status %d, %s.", status->code, where(stage));
     if (status->code == SIGXFSZ)
         return finding_set(f, KGRADE_RUNTIME_ERROR, "output_flood", "Print less.",
                            "The candidate wrote more than %llu bytes.", JAILS_MAX_OUTPUT_BYTES);
-    const char *code = !strcmp(stage, "loading")                                                  ? "crashed_at_load"
-                       : strstr(stage, "_wait")                                                   ? "crashed_in_kernel"
-                       : !strcmp(stage, "first_call")                                             ? "crashed_in_call"
-                       : !strcmp(stage, "warm") || !strcmp(stage, "capture")                      ? "crashed_in_later_call"
-                                                                                                  : "crashed";
-    return finding_set(f, KGRADE_RUNTIME_ERROR, code, "Check pointers, sizes and return codes of every call.",
-                       "The candidate was killed by signal %d (%s), %s.", status->code, strsignal(status->code),
-                       where(stage));
+    const char *code = !strcmp(stage, "loading")      ? "crashed_at_load"
+                       : strstr(stage, "_wait")       ? "crashed_in_kernel"
+                       : !strcmp(stage, "first_call") ? "crashed_in_call"
+                       : !strcmp(stage, "warm") || !strcmp(stage, "capture")
+                           ? "crashed_in_later_call"
+                           : "crashed";
+    return finding_set(f, KGRADE_RUNTIME_ERROR, code,
+                       "Check pointers, sizes and return codes of every call.",
+                       "The candidate was killed by signal %d (%s), %s.", status->code,
+                       strsignal(status->code), where(stage));
 }
 
 static kgrade_verdict parse_verdict(const char *text)
 {
-    static const kgrade_verdict allowed[] = {KGRADE_REFUSED, KGRADE_RUNTIME_ERROR, KGRADE_BUILD_FAILED,
-                                             KGRADE_INFRASTRUCTURE_ERROR};
+    static const kgrade_verdict allowed[] = {KGRADE_REFUSED, KGRADE_RUNTIME_ERROR,
+                                             KGRADE_BUILD_FAILED, KGRADE_INFRASTRUCTURE_ERROR};
     for (size_t i = 0; text && i < sizeof allowed / sizeof allowed[0]; i++)
         if (!strcmp(kgrade_verdict_name(allowed[i]), text))
             return allowed[i];
@@ -79,7 +84,8 @@ static kgrade_verdict parse_verdict(const char *text)
 }
 
 /* What a step of the conversation came to, when it is not an answer. */
-static int blame(kgrade *engine, const struct worker_outcome *o, const char *stage, struct finding *f)
+static int blame(kgrade *engine, const struct worker_outcome *o, const char *stage,
+                 struct finding *f)
 {
     const json_t *json = o->message.json;
     const char *code = json_string_value(json_object_get(json, "code"));
@@ -89,7 +95,8 @@ static int blame(kgrade *engine, const struct worker_outcome *o, const char *sta
     switch (o->answer) {
     case WORKER_REFUSED:
         return finding_set(f, parse_verdict(json_string_value(json_object_get(json, "verdict"))),
-                           code ? code : "refused", json_string_value(json_object_get(json, "hint")), "%s",
+                           code ? code : "refused",
+                           json_string_value(json_object_get(json, "hint")), "%s",
                            message ? message : "The candidate was refused.");
     case WORKER_LATE:
         return blame_timeout(stage, (double)step_ns(engine) / (double)IO_NS_PER_S, f);
@@ -99,7 +106,8 @@ static int blame(kgrade *engine, const struct worker_outcome *o, const char *sta
     case WORKER_GARBLED:
         break;
     }
-    return finding_set(f, KGRADE_REFUSED, "recorder_tampered", "Leave the descriptors of the process alone.",
+    return finding_set(f, KGRADE_REFUSED, "recorder_tampered",
+                       "Leave the descriptors of the process alone.",
                        "The recorder sent something that is not a message.");
 }
 
@@ -108,8 +116,9 @@ static void read_overhead(const json_t *json, struct host_overhead *ret)
     const json_t *warm = json_object_get(json, "warm_ns");
     size_t n = json_array_size(warm);
     cleanup_free double *times = calloc(n + 1, sizeof *times);
-    *ret = (struct host_overhead){.cold_ns = (uint64_t)json_integer_value(json_object_get(json, "cold_ns")),
-                                  .calls = (unsigned)n};
+    *ret = (struct host_overhead){
+        .cold_ns = (uint64_t)json_integer_value(json_object_get(json, "cold_ns")),
+        .calls = (unsigned)n};
     if (!times || n == 0)
         return;
     for (size_t i = 0; i < n; i++)
@@ -129,43 +138,46 @@ static int take_call(const struct wire_message *message, const struct record_req
         return finding_set(f, KGRADE_REFUSED, err.code, err.hint, "%s", err.message);
     if (one->n_calls != 1 || one->n_dims != request->task->n_dims ||
         memcmp(one->calls[0].dims, c->dims, one->n_dims * sizeof c->dims[0]))
-        return finding_set(f, KGRADE_REFUSED, "recorder_tampered", "Leave the descriptors of the process alone.",
+        return finding_set(f, KGRADE_REFUSED, "recorder_tampered",
+                           "Leave the descriptors of the process alone.",
                            "The recording is not of the call that was asked for.");
     if (recording_merge(recording, one, &err))
         return finding_set(f, KGRADE_REFUSED, err.code, err.hint, "%s", err.message);
     return 0;
 }
 
-static int open_and_load(kgrade *engine, const struct record_request *request, struct worker *worker,
-                         struct finding *f)
+static int open_and_load(kgrade *engine, const struct record_request *request,
+                         struct worker *worker, struct finding *f)
 {
     kgrade_error err = {.code = ""};
-    cleanup_close int library = jails_memory_file("candidate.so", request->library->data, request->library->size, &err);
+    cleanup_close int library =
+        jails_memory_file("candidate.so", request->library->data, request->library->size, &err);
     if (library < 0)
         return finding_infrastructure(f, &err);
     {
         cleanup_outcome struct worker_outcome o;
-        worker_request(worker, json_pack("{s:s, s:s}", "op", "open", "task", request->task->text), NULL, 0,
-                       request->arena_fd, io_now() + step_ns(engine), &o);
+        worker_request(worker, json_pack("{s:s, s:s}", "op", "open", "task", request->task->text),
+                       NULL, 0, request->arena_fd, io_now() + step_ns(engine), &o);
         if (o.answer != WORKER_ANSWERED)
             return worker_fault(&o, "recorder", f);
     }
     cleanup_outcome struct worker_outcome o;
-    worker_request(worker, json_pack("{s:s}", "op", "load"), NULL, 0, library, io_now() + step_ns(engine), &o);
+    worker_request(worker, json_pack("{s:s}", "op", "load"), NULL, 0, library,
+                   io_now() + step_ns(engine), &o);
     return o.answer == WORKER_ANSWERED ? 0 : blame(engine, &o, "loading", f);
 }
 
-static int record_one(kgrade *engine, const struct record_request *request, const struct task_case *c,
-                      struct worker *worker, struct recording *recording, struct host_overhead *overhead,
-                      struct finding *f)
+static int record_one(kgrade *engine, const struct record_request *request,
+                      const struct task_case *c, struct worker *worker, struct recording *recording,
+                      struct host_overhead *overhead, struct finding *f)
 {
     uint64_t seed;
     io_random(&seed, sizeof seed);
     cleanup_outcome struct worker_outcome o;
     worker_request(worker,
                    json_pack("{s:s, s:o, s:o, s:I}", "op", "record", "dims",
-                             wire_dims_json(c->dims, request->task->n_dims), "seed", wire_u64_json(seed), "warm",
-                             (json_int_t)request->warm_calls),
+                             wire_dims_json(c->dims, request->task->n_dims), "seed",
+                             wire_u64_json(seed), "warm", (json_int_t)request->warm_calls),
                    NULL, 0, -1, io_now() + step_ns(engine), &o);
     if (o.answer != WORKER_ANSWERED)
         return blame(engine, &o, "call", f);
@@ -180,13 +192,15 @@ static int hide(struct finding *f)
         return -1;
     finding_free(f);
     return finding_set(f, f->verdict, "hidden_case_failed",
-                       "The kernel must be right for every shape that the task's statement allows: try sizes of 1, "
+                       "The kernel must be right for every shape that the task's statement allows: "
+                       "try sizes of 1, "
                        "primes, and sizes just above and below multiples of your tiles.",
                        "The candidate failed on a hidden case.");
 }
 
 int record_cases(kgrade *engine, const struct record_request *request, struct recording *recording,
-                 struct host_overhead *overheads, record_progress progress, void *data, struct finding *f)
+                 struct host_overhead *overheads, record_progress progress, void *data,
+                 struct finding *f)
 {
     kgrade_error err = {.code = ""};
     cleanup_worker struct worker worker = WORKER_NONE;
@@ -198,9 +212,11 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
         if (recording_find_call(recording, request->cases[i].dims))
             continue;
         if (progress && !progress(data, i))
-            result = finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL, "The grade was cancelled.");
+            result = finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
+                                 "The grade was cancelled.");
         else
-            result = record_one(engine, request, &request->cases[i], &worker, recording, &overheads[i], f);
+            result = record_one(engine, request, &request->cases[i], &worker, recording,
+                                &overheads[i], f);
     }
     if (!result)
         return 0;

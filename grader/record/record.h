@@ -7,8 +7,8 @@
 /* Host overhead of the launch path in one case; reported, never scored.  The recorder measures it in the
  * candidate's own process, so a candidate can make it look better than it is. */
 struct host_overhead {
-    uint64_t cold_ns;   /* first call in this case */
-    double warm_ns;     /* median of the warm calls */
+    uint64_t cold_ns; /* first call in this case */
+    double warm_ns;   /* median of the warm calls */
     double warm_p90_ns;
     unsigned calls;
 };
@@ -28,6 +28,7 @@ struct record_request {
  * for n_cases.  progress may be NULL; it is called before each case. Cases whose dims `recording` already has are skipped. */
 typedef bool (*record_progress)(void *data, size_t done);
 int record_cases(kgrade *engine, const struct record_request *request, struct recording *recording,
-                 struct host_overhead *overheads, record_progress progress, void *data, struct finding *finding);
+                 struct host_overhead *overheads, record_progress progress, void *data,
+                 struct finding *finding);
 
 #endif

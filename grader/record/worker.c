@@ -26,7 +26,8 @@ static int open_task(struct recorder *r, const json_t *request, int arena_fd, kg
     const char *text = json_string_value(json_object_get(request, "task"));
     if (r->task || !text)
         return fail(err, "wire_invalid", NULL, "The recorder was not opened with one task.");
-    if (task_parse(text, strlen(text), "task.json", &r->task, err) || call_new_entry(r->task, &r->call, err))
+    if (task_parse(text, strlen(text), "task.json", &r->task, err) ||
+        call_new_entry(r->task, &r->call, err))
         return -1;
     return r->device->open(r->task, arena_fd, &r->state, err);
 }
@@ -36,12 +37,14 @@ static int load_candidate(struct recorder *r, int fd, uint64_t *ret_ns, kgrade_e
     uint64_t start = io_now();
     r->library = worker_load(fd);
     if (!r->library)
-        return fail(err, "load_failed",
-                    "Call only functions of the C library and those that the device offers to candidates.",
-                    "The candidate could not be loaded: %s", worker_load_error());
+        return fail(
+            err, "load_failed",
+            "Call only functions of the C library and those that the device offers to candidates.",
+            "The candidate could not be loaded: %s", worker_load_error());
     void *symbol = dlsym(r->library, r->task->entry);
     if (!symbol)
-        return fail(err, "missing_entry", "Define it with C linkage, not static, and with the task's parameters.",
+        return fail(err, "missing_entry",
+                    "Define it with C linkage, not static, and with the task's parameters.",
                     "The candidate does not export the entry point \"%s\".", r->task->entry);
     memcpy(&r->entry, &symbol, sizeof symbol);
     *ret_ns = io_now() - start;
@@ -50,11 +53,12 @@ static int load_candidate(struct recorder *r, int fd, uint64_t *ret_ns, kgrade_e
 
 static void progress(const char *stage)
 {
-    wire_send(WORKER_SOCKET, json_pack("{s:s}", "stage", stage), NULL, 0, -1, io_now() + WORKER_SEND_NS, NULL);
+    wire_send(WORKER_SOCKET, json_pack("{s:s}", "stage", stage), NULL, 0, -1,
+              io_now() + WORKER_SEND_NS, NULL);
 }
 
-static int one_call(struct recorder *r, enum record_mode mode, struct recording *recording, uint64_t *ret_ns,
-                    const char *wait_stage, kgrade_error *err)
+static int one_call(struct recorder *r, enum record_mode mode, struct recording *recording,
+                    uint64_t *ret_ns, const char *wait_stage, kgrade_error *err)
 {
     if (r->device->begin(r->state, mode, err))
         return -1;
@@ -72,8 +76,10 @@ static int record_case(struct recorder *r, const json_t *request, kgrade_error *
     struct layout layout;
     json_int_t warm = json_integer_value(json_object_get(request, "warm"));
     if (!r->entry || warm < 0 || warm > RECORD_MAX_WARM_CALLS)
-        return fail(err, "wire_invalid", NULL, "A case was to be recorded before the candidate was loaded.");
-    if (wire_dims(request, r->task->n_dims, dims, err) || task_layout(r->task, dims, &layout, err) ||
+        return fail(err, "wire_invalid", NULL,
+                    "A case was to be recorded before the candidate was loaded.");
+    if (wire_dims(request, r->task->n_dims, dims, err) ||
+        task_layout(r->task, dims, &layout, err) ||
         r->device->prepare(r->state, dims, &layout, wire_u64(request, "seed"), err))
         return -1;
     call_set_dims(r->call, dims);
@@ -102,19 +108,20 @@ static int record_case(struct recorder *r, const json_t *request, kgrade_error *
         json_decref(times);
         return fail(err, "out_of_memory", NULL, "No memory for a recording.");
     }
-    if (one_call(r, RECORD_CAPTURE, recording, &once, NULL, err) || recording_write(recording, &file, err)) {
+    if (one_call(r, RECORD_CAPTURE, recording, &once, NULL, err) ||
+        recording_write(recording, &file, err)) {
         json_decref(times);
         return -1;
     }
-    return worker_ok(json_pack("{s:I, s:o}", "cold_ns", (json_int_t)cold, "warm_ns", times), file.data, file.size,
-                     -1);
+    return worker_ok(json_pack("{s:I, s:o}", "cold_ns", (json_int_t)cold, "warm_ns", times),
+                     file.data, file.size, -1);
 }
 
 /* Errors of the machine, as opposed to what a candidate did. */
 static const char *verdict_of(const kgrade_error *err)
 {
-    static const char *const machine[] = {"wire_invalid", "io_failed", "io_closed", "out_of_memory", "device_failed",
-                                          "arena_failed"};
+    static const char *const machine[] = {"wire_invalid",  "io_failed",     "io_closed",
+                                          "out_of_memory", "device_failed", "arena_failed"};
     for (size_t i = 0; i < sizeof machine / sizeof machine[0]; i++)
         if (!strcmp(err->code, machine[i]))
             return "infrastructure_error";

@@ -34,7 +34,8 @@ struct record_device {
     int (*open)(const struct task *task, int arena_fd, void **ret_state, kgrade_error *err);
 
     /* Buffers for a case, inputs drawn from seed, outputs poisoned.  Frees those of the case before. */
-    int (*prepare)(void *state, const int64_t *dims, const struct layout *layout, uint64_t seed, kgrade_error *err);
+    int (*prepare)(void *state, const int64_t *dims, const struct layout *layout, uint64_t seed,
+                   kgrade_error *err);
 
     /* What the candidate gets for a buffer or the stream: a pointer-sized value. */
     void *(*argument)(void *state, size_t param);

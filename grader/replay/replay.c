@@ -10,8 +10,8 @@
 #define DEFAULT_REPLAY_TIMEOUT_S 60.0
 #define REPLAYER_MAX_LIFE_NS (3600 * IO_NS_PER_S)
 
-static int largest_case(const struct task *task, const struct task_case *cases, size_t n, uint64_t *ret,
-                        struct finding *f)
+static int largest_case(const struct task *task, const struct task_case *cases, size_t n,
+                        uint64_t *ret, struct finding *f)
 {
     kgrade_error err = {.code = ""};
     *ret = LAYOUT_PAGE;
@@ -26,7 +26,8 @@ static int largest_case(const struct task *task, const struct task_case *cases, 
 }
 
 /* The candidate's device code runs in the replayer, so its death is the candidate's fault once a call is loaded. */
-static int blame(struct replay *r, const struct worker_outcome *o, bool candidate_runs, struct finding *f)
+static int blame(struct replay *r, const struct worker_outcome *o, bool candidate_runs,
+                 struct finding *f)
 {
     const json_t *json = o->message.json;
     const char *verdict = json_string_value(json_object_get(json, "verdict"));
@@ -36,46 +37,54 @@ static int blame(struct replay *r, const struct worker_outcome *o, bool candidat
         kgrade_verdict v = !strcmp(verdict, "refused")         ? KGRADE_REFUSED
                            : !strcmp(verdict, "runtime_error") ? KGRADE_RUNTIME_ERROR
                                                                : KGRADE_TIMEOUT;
-        return finding_set(f, v, code ? code : "replay_failed", json_string_value(json_object_get(json, "hint")),
-                           "%s", message ? message : "The replay failed.");
+        return finding_set(f, v, code ? code : "replay_failed",
+                           json_string_value(json_object_get(json, "hint")), "%s",
+                           message ? message : "The replay failed.");
     }
     if (candidate_runs && o->answer == WORKER_LATE)
-        return finding_set(f, KGRADE_TIMEOUT, "replay_timeout",
-                           "A kernel that ends for some inputs only must be mended: every replay has new ones.",
-                           "A replay did not finish within %.0f seconds.", (double)r->timeout_ns / (double)IO_NS_PER_S);
+        return finding_set(
+            f, KGRADE_TIMEOUT, "replay_timeout",
+            "A kernel that ends for some inputs only must be mended: every replay has new ones.",
+            "A replay did not finish within %.0f seconds.",
+            (double)r->timeout_ns / (double)IO_NS_PER_S);
     if (candidate_runs && o->answer == WORKER_DIED && o->status.end == JAIL_SIGNALLED)
-        return finding_set(f, KGRADE_RUNTIME_ERROR, "replay_crashed",
-                           "Check index ranges in the kernels: they touched memory outside their buffers.",
-                           "A replay was killed by signal %d (%s).", o->status.code, strsignal(o->status.code));
+        return finding_set(
+            f, KGRADE_RUNTIME_ERROR, "replay_crashed",
+            "Check index ranges in the kernels: they touched memory outside their buffers.",
+            "A replay was killed by signal %d (%s).", o->status.code, strsignal(o->status.code));
     if (candidate_runs && (o->answer == WORKER_DIED || o->answer == WORKER_GARBLED))
-        return finding_set(f, KGRADE_RUNTIME_ERROR, "replay_crashed",
-                           "Check index ranges in the kernels: they touched memory outside their buffers.",
-                           "The replaying process ended unexpectedly.");
+        return finding_set(
+            f, KGRADE_RUNTIME_ERROR, "replay_crashed",
+            "Check index ranges in the kernels: they touched memory outside their buffers.",
+            "The replaying process ended unexpectedly.");
     return worker_fault(o, "replayer", f);
 }
 
 static int request(struct replay *r, json_t *json, const struct bytes *blob, bool candidate_runs,
                    struct worker_outcome *o, struct finding *f)
 {
-    worker_request(&r->worker, json, blob ? blob->data : NULL, blob ? blob->size : 0, -1, io_now() + r->timeout_ns,
-                   o);
+    worker_request(&r->worker, json, blob ? blob->data : NULL, blob ? blob->size : 0, -1,
+                   io_now() + r->timeout_ns, o);
     return o->answer == WORKER_ANSWERED ? 0 : blame(r, o, candidate_runs, f);
 }
 
 int replay_open(kgrade *engine, const struct device *device, const struct task *task,
-                const struct task_case *cases, size_t n_cases, struct replay *ret, struct finding *f)
+                const struct task_case *cases, size_t n_cases, struct replay *ret,
+                struct finding *f)
 {
     kgrade_error err = {.code = ""};
     uint64_t bytes;
-    double seconds =
-        engine->options.replay_timeout_s > 0 ? engine->options.replay_timeout_s : DEFAULT_REPLAY_TIMEOUT_S;
+    double seconds = engine->options.replay_timeout_s > 0 ? engine->options.replay_timeout_s
+                                                          : DEFAULT_REPLAY_TIMEOUT_S;
     ret->timeout_ns = (uint64_t)(seconds * (double)IO_NS_PER_S);
     if (largest_case(task, cases, n_cases, &bytes, f))
         return -1;
     if (worker_start(engine, device, STEP_REPLAY, REPLAYER_MAX_LIFE_NS, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     cleanup_outcome struct worker_outcome o;
-    if (request(ret, json_pack("{s:s, s:s, s:I}", "op", "open", "task", task->text, "arena_bytes", (json_int_t)bytes),
+    if (request(ret,
+                json_pack("{s:s, s:s, s:I}", "op", "open", "task", task->text, "arena_bytes",
+                          (json_int_t)bytes),
                 NULL, false, &o, f))
         return -1;
     ret->info = json_incref(json_object_get(o.message.json, "info"));
@@ -96,16 +105,17 @@ int replay_give(struct replay *r, const struct bytes *recording, struct finding 
 int replay_load(struct replay *r, const struct task *task, const int64_t *dims, struct finding *f)
 {
     cleanup_outcome struct worker_outcome o;
-    return request(r, json_pack("{s:s, s:o}", "op", "load", "dims", wire_dims_json(dims, task->n_dims)), NULL,
-                   true, &o, f);
+    return request(
+        r, json_pack("{s:s, s:o}", "op", "load", "dims", wire_dims_json(dims, task->n_dims)), NULL,
+        true, &o, f);
 }
 
 int replay_prepare(struct replay *r, uint64_t seed, uint64_t poison, bool cold, struct finding *f)
 {
     cleanup_outcome struct worker_outcome o;
     return request(r,
-                   json_pack("{s:s, s:o, s:o, s:b}", "op", "prepare", "seed", wire_u64_json(seed), "poison",
-                             wire_u64_json(poison), "cold", cold),
+                   json_pack("{s:s, s:o, s:o, s:b}", "op", "prepare", "seed", wire_u64_json(seed),
+                             "poison", wire_u64_json(poison), "cold", cold),
                    NULL, true, &o, f);
 }
 

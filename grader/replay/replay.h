@@ -8,23 +8,29 @@
 struct replay {
     struct worker worker;
     int arena_fd;
-    json_t *info; /* what the replayer says of the hardware */
+    json_t *info;        /* what the replayer says of the hardware */
     uint64_t timeout_ns; /* of one request */
 };
 
-#define REPLAY_NONE {WORKER_NONE, -1, NULL, 0}
+#define REPLAY_NONE                                                                                \
+    {                                                                                              \
+        WORKER_NONE, -1, NULL, 0                                                                   \
+    }
 
 /* Starts a replayer whose arena holds the largest of the cases. */
 int replay_open(kgrade *engine, const struct device *device, const struct task *task,
-                const struct task_case *cases, size_t n_cases, struct replay *ret, struct finding *finding);
+                const struct task_case *cases, size_t n_cases, struct replay *ret,
+                struct finding *finding);
 
 /* Hands over the recording, once. */
 int replay_give(struct replay *replay, const struct bytes *recording, struct finding *finding);
 
 /* Rebuilds the call of a case. */
-int replay_load(struct replay *replay, const struct task *task, const int64_t *dims, struct finding *finding);
+int replay_load(struct replay *replay, const struct task *task, const int64_t *dims,
+                struct finding *finding);
 
-int replay_prepare(struct replay *replay, uint64_t seed, uint64_t poison, bool cold, struct finding *finding);
+int replay_prepare(struct replay *replay, uint64_t seed, uint64_t poison, bool cold,
+                   struct finding *finding);
 
 struct replay_time {
     double ns;      /* the device's stamps, floor included */

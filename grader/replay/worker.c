@@ -38,7 +38,8 @@ static int check_fit(const struct replayer *r, const struct recording *recording
     if (strcmp(recording->device, r->device->name) || strcmp(recording->task, r->task->name) ||
         recording->n_params != r->task->n_params || recording->n_dims != r->task->n_dims)
         return fail(err, "recording_invalid", "Record the candidate for this task and device.",
-                    "The recording is of task \"%s\" on device \"%s\".", recording->task, recording->device);
+                    "The recording is of task \"%s\" on device \"%s\".", recording->task,
+                    recording->device);
     for (size_t c = 0; c < recording->n_calls; c++) {
         const struct recording_call *call = &recording->calls[c];
         for (size_t n = 0; n < call->n_nodes; n++) {
@@ -47,7 +48,8 @@ static int check_fit(const struct replayer *r, const struct recording *recording
                 size_t p = node->args[a].buffer;
                 if (node->args[a].kind == ARG_BUFFER && p < r->task->n_params &&
                     r->task->params[p].kind > PARAM_INOUT)
-                    return fail(err, "recording_invalid", NULL, "Node %zu takes parameter \"%s\" for a buffer.", n,
+                    return fail(err, "recording_invalid", NULL,
+                                "Node %zu takes parameter \"%s\" for a buffer.", n,
                                 r->task->params[p].name);
             }
         }
@@ -76,7 +78,8 @@ static int load_call(struct replayer *r, const json_t *request, kgrade_error *er
         return -1;
     const struct recording_call *call = recording_find_call(r->recording, dims);
     if (!call)
-        return fail(err, "recording_incomplete", "Record the candidate again: the task's cases have changed.",
+        return fail(err, "recording_incomplete",
+                    "Record the candidate again: the task's cases have changed.",
                     "The recording has no call for one of the task's cases.");
     uint64_t start = io_now();
     r->loaded = false;
@@ -89,7 +92,8 @@ static int load_call(struct replayer *r, const json_t *request, kgrade_error *er
 static int prepare_sample(struct replayer *r, const json_t *request, kgrade_error *err)
 {
     if (!r->loaded)
-        return fail(err, "wire_invalid", NULL, "A sample was to be prepared before a call was loaded.");
+        return fail(err, "wire_invalid", NULL,
+                    "A sample was to be prepared before a call was loaded.");
     if (r->device->prepare(r->state, wire_u64(request, "seed"), wire_u64(request, "poison"),
                            json_is_true(json_object_get(request, "cold")), err))
         return -1;
@@ -100,10 +104,12 @@ static int run_sample(struct replayer *r, const json_t *request, kgrade_error *e
 {
     struct replay_sample sample = {0};
     if (!r->loaded)
-        return fail(err, "wire_invalid", NULL, "A sample was to be taken before a call was loaded.");
+        return fail(err, "wire_invalid", NULL,
+                    "A sample was to be taken before a call was loaded.");
     if (r->device->run(r->state, json_is_true(json_object_get(request, "empty")), &sample, err))
         return -1;
-    return worker_ok(json_pack("{s:I, s:b}", "ns", (json_int_t)sample.ns, "void", sample.is_void), NULL, 0, -1);
+    return worker_ok(json_pack("{s:I, s:b}", "ns", (json_int_t)sample.ns, "void", sample.is_void),
+                     NULL, 0, -1);
 }
 
 static int serve(struct replayer *r, const struct wire_message *message, const char *op)
@@ -129,8 +135,8 @@ static int serve(struct replayer *r, const struct wire_message *message, const c
         fail(&err, "wire_invalid", NULL, "Unknown request.");
     }
     if (result && err.code[0]) {
-        static const char *const candidate[] = {"recording_invalid", "recording_incomplete", "kernel_failed",
-                                                "replay_illegal_access"};
+        static const char *const candidate[] = {"recording_invalid", "recording_incomplete",
+                                                "kernel_failed", "replay_illegal_access"};
         const char *verdict = "infrastructure_error";
         for (size_t i = 0; i < sizeof candidate / sizeof candidate[0]; i++)
             if (!strcmp(err.code, candidate[i]))

@@ -14,9 +14,9 @@ extern "C" {
 #endif
 
 typedef struct kgrade_error {
-    char code[48];     /* snake_case, never changes once published */
+    char code[48];      /* snake_case, never changes once published */
     char message[1024]; /* what happened; a full sentence */
-    char hint[512];    /* what to do about it; may be empty */
+    char hint[512];     /* what to do about it; may be empty */
 } kgrade_error;
 
 #ifdef __cplusplus

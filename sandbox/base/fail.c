@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void set(kgrade_error *err, const char *code, const char *hint, const char *format, va_list ap)
+__attribute__((format(printf, 4, 0))) static void
+set(kgrade_error *err, const char *code, const char *hint, const char *format, va_list ap)
 {
     if (!err)
         return;

@@ -70,7 +70,8 @@ int io_read_full(int fd, void *buffer, size_t n, uint64_t deadline, kgrade_error
         if (k == 0 || errno == ECONNRESET) {
             if (done == 0)
                 return 1;
-            return fail(err, "io_closed", NULL, "The other process closed in the middle of a message.");
+            return fail(err, "io_closed", NULL,
+                        "The other process closed in the middle of a message.");
         }
         if (errno != EINTR && errno != EAGAIN)
             return fail_errno(err, "io_failed", NULL, "Reading from another process failed");

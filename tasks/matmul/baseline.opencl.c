@@ -1,25 +1,20 @@
 /*
- * C = A B for a CPU behind OpenCL, in the manner of GotoBLAS: a work-group of one work-item computes a block of
- * BLOCK_M rows and TILE_N columns.  It copies a slice of B into a packed panel that stays in the L1 cache, then
- * sweeps the rows in tiles of TILE_M x TILE_N whose sums live in vector registers.
+ * C = A B for a CPU behind OpenCL, in the manner of GotoBLAS: a work-group of one work-item
+ * computes a block of BLOCK_M rows and TILE_N columns.  It copies a slice of B into a packed panel
+ * that stays in the L1 cache, then sweeps the rows in tiles of TILE_M x TILE_N whose sums live in
+ * vector registers.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <stdio.h>
 
-#define TILE_M 8
 #define TILE_N 16
 #define BLOCK_M 128
-#define BLOCK_K 256
-#define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
 
+/* Tile and block sizes here agree with those above.  START, STEP and FINISH handle one row of a
+ * tile: sums of this k-block, which FINISH adds to those of the k-blocks before. */
 static const char source[] =
-    "#define TILE_M " TEXT(TILE_M) "\n"
-    "#define TILE_N " TEXT(TILE_N) "\n"
-    "#define BLOCK_M " TEXT(BLOCK_M) "\n"
-    "#define BLOCK_K " TEXT(BLOCK_K) "\n"
-    /* One row of a tile: sums of the k-block so far, plus those of this k-block. */
+    "enum { TILE_M = 8, TILE_N = 16, BLOCK_M = 128, BLOCK_K = 256 };\n"
     "#define START(i) float16 s##i = 0.0f; global const float *a##i = a + (i) * k;\n"
     "#define STEP(i) s##i += a##i[p] * line;\n"
     "#define FINISH(i) store(s##i, c + (i) * n, width, first);\n"
@@ -58,13 +53,15 @@ static const char source[] =
     "        global const float *a = A + (long)row0 * k + p0;\n"
     "        global float *c = C + (long)row0 * n + column;\n"
     "        int r = 0;\n"
-    "        for (; r + TILE_M <= rows; r += TILE_M, a += TILE_M * (long)k, c += TILE_M * (long)n) {\n"
+    "        for (; r + TILE_M <= rows; r += TILE_M) {\n"
     "            START(0) START(1) START(2) START(3) START(4) START(5) START(6) START(7)\n"
     "            for (int p = 0; p < depth; p++) {\n"
     "                float16 line = panel[p];\n"
     "                STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)\n"
     "            }\n"
     "            FINISH(0) FINISH(1) FINISH(2) FINISH(3) FINISH(4) FINISH(5) FINISH(6) FINISH(7)\n"
+    "            a += TILE_M * (long)k;\n"
+    "            c += TILE_M * (long)n;\n"
     "        }\n"
     "        for (; r < rows; r++, a += k, c += n) {\n"
     "            START(0)\n"

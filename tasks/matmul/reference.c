@@ -3,8 +3,8 @@
 
 enum { ROWS = 4, COLUMNS = 256 };
 
-/* Rows r..r+n_rows-1 of c, one stripe of columns.  The stripe of c stays in the L1 cache while a and b stream by;
- * the innermost loop runs along rows of b and c, so it vectorises. */
+/* Rows r..r+n_rows-1 of c, one stripe of columns.  The stripe of c stays in the L1 cache while a
+ * and b stream by; the innermost loop runs along rows of b and c, so it vectorises. */
 static void stripe(const double *a, const double *b, double *c, int64_t n_rows, int64_t width,
                    int64_t n, int64_t k)
 {

@@ -1,7 +1,8 @@
 /*
- * Softmax by rows for a CPU behind OpenCL.  A row fits in the L1 or L2 cache, so one work-item goes over it three
- * times in full vectors: largest element, exponentials and their sum, scaling.  Short rows are taken several to a
- * work-item, so that starting a work-group costs nothing beside its work.
+ * Softmax by rows for a CPU behind OpenCL.  A row fits in the L1 or L2 cache, so one work-item goes
+ * over it three times in full vectors: largest element, exponentials and their sum, scaling.  Short
+ * rows are taken several to a work-item, so that starting a work-group costs nothing beside its
+ * work.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -56,7 +57,8 @@ static const char source[] =
     "}\n"
     "\n"
     "kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
-    "void softmax_rows(global const float *restrict x, global float *restrict y, int rows, int cols,\n"
+    "void softmax_rows(global const float *restrict x, global float *restrict y, int rows, int "
+    "cols,\n"
     "                  int rows_per_item)\n"
     "{\n"
     "    int first = get_group_id(0) * rows_per_item, end = min(first + rows_per_item, rows);\n"

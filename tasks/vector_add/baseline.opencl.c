@@ -1,6 +1,6 @@
 /*
- * c = a + b for a CPU behind OpenCL: memory sets the pace, so each work-item moves one vector register's worth and a
- * work-group is large enough that starting it costs nothing beside it.
+ * c = a + b for a CPU behind OpenCL: memory sets the pace, so each work-item moves one vector
+ * register's worth and a work-group is large enough that starting it costs nothing beside it.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 KGRADE = os.environ["KGRADE"]
@@ -11,8 +12,9 @@ SOURCE_DIR = os.environ["KGRADE_SOURCE_DIR"]
 EXAMPLE = os.path.join(SOURCE_DIR, "deploy", "example", "vector_add.c")
 TIMEOUT_S = 60
 
-# Sampling briefly is enough where the figures are not the point.
-BRIEFLY = ["--max-samples", "20", "--isolation", "reduced"]
+# Sampling briefly is enough where the figures are not the point; what has been compiled once need not be again.
+CACHE = tempfile.TemporaryDirectory(prefix="kgrade-test-")
+BRIEFLY = ["--max-samples", "20", "--isolation", "reduced", "--cache", CACHE.name]
 
 
 def run(*arguments, stdin=None, env=None, cwd=None):
@@ -42,6 +44,11 @@ def processes_of(marker):
     return found
 
 
+# Doubts about the times, not about the candidate: a machine that is busy with other things can cause them.
+DOUBTS = {"suspect", "unresolved"}
+TRIES = 4
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -52,6 +59,16 @@ class Case(unittest.TestCase):
 
     def run_ok(self, *arguments, **options):
         result = run(*arguments, **options)
+        self.assert_exit(result, 0)
+        return result
+
+    def run_accepted(self, *arguments, **options):
+        """Runs a grade that must be accepted; tries again when the machine was too busy to tell."""
+        for _ in range(TRIES):
+            result = run(*arguments, **options)
+            words = result.stdout.lower()
+            if result.returncode != 1 or not any(doubt in words for doubt in DOUBTS):
+                break
         self.assert_exit(result, 0)
         return result
 

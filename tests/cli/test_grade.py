@@ -1,20 +1,14 @@
 """grade: verdicts, exit statuses, the table, the JSON."""
 
+import json
 import os
 import tempfile
 
 from common import BRIEFLY, EXAMPLE, Case, main, run
 
-WRONG = """
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
-void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
-{
-    float zero = 0;
-    (void)a, (void)b;
-    clEnqueueFillBuffer(queue, c, &zero, sizeof zero, 0, sizeof(float) * (size_t)n, 0, NULL, NULL);
-}
-"""
+with open(EXAMPLE) as example:
+    SOURCE = example.read()
+WRONG = SOURCE.replace("a[i] + b[i]", "a[i] - b[i]")
 
 
 class Grade(Case):
@@ -26,7 +20,7 @@ class Grade(Case):
             return run("grade", path, "--task", "vector_add", *BRIEFLY, *more)
 
     def test_accepted(self):
-        result = self.run_ok("grade", EXAMPLE, "--task", "vector_add", *BRIEFLY)
+        result = self.run_accepted("grade", EXAMPLE, "--task", "vector_add", *BRIEFLY)
         self.assertTrue(result.stdout.startswith("ACCEPTED  score "), result.stdout)
         self.assertEqual(result.stderr, "")
         self.assertNotIn("\033", result.stdout)
@@ -34,21 +28,21 @@ class Grade(Case):
             self.assertIn(part, result.stdout)
 
     def test_json(self):
-        result = self.run_json("grade", EXAMPLE, "--task", "vector_add", "--json", *BRIEFLY)
+        result = json.loads(
+            self.run_accepted("grade", EXAMPLE, "--task", "vector_add", "--json", *BRIEFLY).stdout
+        )
         self.assertEqual(result["schema"], "kgrade.grade/1")
         self.assertEqual(result["verdict"], "accepted")
         self.assertGreater(result["score"], 0)
 
     def test_standard_input(self):
-        with open(EXAMPLE) as f:
-            source = f.read()
-        result = self.run_json("grade", "-", "-t", "vector_add", "--json", *BRIEFLY, stdin=source)
-        self.assertEqual(result["verdict"], "accepted")
-        self.assertEqual(result["candidate"]["bytes"], len(source))
+        result = json.loads(run("grade", "-", "-t", "vector_add", "--json", *BRIEFLY, stdin=SOURCE).stdout)
+        self.assertEqual(result["candidate"]["bytes"], len(SOURCE))
+        self.assertIsNotNone(result["cases"][0]["correctness"])
 
     def test_reduced_only(self):
-        result = self.run_json(
-            "grade", EXAMPLE, "-t", "vector_add", "--json", *BRIEFLY, "--isolation", "reduced-only"
+        result = json.loads(
+            run("grade", EXAMPLE, "-t", "vector_add", "--json", *BRIEFLY, "--isolation", "reduced-only").stdout
         )
         self.assertEqual(result["environment"]["isolation"], "reduced")
 

@@ -1,5 +1,6 @@
 """tasks, show, new, check-task, doctor."""
 
+import json
 import os
 import shutil
 import tempfile
@@ -95,8 +96,6 @@ class Doctor(Case):
     def test_every_line_that_is_not_ok_has_a_fix(self):
         result = run("doctor", "--json")
         self.assertIn(result.returncode, (0, 1))
-        import json
-
         report = json.loads(result.stdout)
         entries = [e for section in report.values() if isinstance(section, list) for e in section]
         self.assertGreater(len(entries), 5)

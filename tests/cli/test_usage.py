@@ -1,10 +1,9 @@
 """The command line itself: help, mistakes, exit statuses."""
 
-import os
+import subprocess
 import tempfile
 
 from common import EXAMPLE, KGRADE, Case, main, run
-import subprocess
 
 COMMANDS = ["grade", "tasks", "show", "new", "check-task", "recording show", "replay", "doctor"]
 

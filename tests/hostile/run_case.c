@@ -37,9 +37,9 @@ static const kgrade_options limits = {.prefix = KGRADE_BUILD_DIR,
                                       .precision = 0.05,
                                       .max_samples = 24,
                                       .max_seconds = 0.2,
-                                      .build_timeout_s = 20,
+                                      .build_timeout_s = 6,
                                       .record_timeout_s = 5,
-                                      .replay_timeout_s = 10};
+                                      .replay_timeout_s = 6};
 
 struct run {
     kgrade *engine;
@@ -83,17 +83,18 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* The source is the caller's to free. */
 static kgrade_result *grade_folder(struct run *run, const char *folder, const char *task,
-                                   kgrade_error *error)
+                                   char **ret_source, kgrade_error *error)
 {
-    cleanup_free char *source = candidate_source(folder, run->tasks, &run->bait);
-    if (!source)
+    *ret_source = candidate_source(folder, run->tasks, &run->bait);
+    if (!*ret_source)
         exit(1);
     const kgrade_request request = {.task = task,
                                     .device = "opencl",
                                     .language = "c",
-                                    .source = source,
-                                    .source_size = strlen(source)};
+                                    .source = *ret_source,
+                                    .source_size = strlen(*ret_source)};
     kgrade_result *result = NULL;
     return kgrade_grade(run->engine, &request, NULL, NULL, &result, error) ? NULL : result;
 }
@@ -111,15 +112,17 @@ static bool grade_honest(struct run *run)
     char folder[4200];
     kgrade_error error;
     snprintf(folder, sizeof folder, "%s/honest/honest", run->suite);
-    kgrade_result *result = grade_folder(run, folder, "vector_add", &error);
+    cleanup_free char *source = NULL;
+    kgrade_result *result = grade_folder(run, folder, "vector_add", &source, &error);
     if (!result) {
         printf(INDENT "the honest candidate: %s: %s\n", error.code, error.message);
         return false;
     }
     bool accepted = kgrade_result_verdict(result) == KGRADE_ACCEPTED || only_noisy(result);
-    if (!accepted)
-        printf(INDENT "the honest candidate: %s\n", kgrade_result_json(result));
     json_auto_t *json = json_loads(kgrade_result_json(result), 0, NULL);
+    cleanup_free char *compact = accepted ? NULL : json_dumps(json, JSON_COMPACT);
+    if (compact)
+        printf(INDENT "the honest candidate: %s\n", compact);
     run->full = !strcmp(text_of(json_object_get(json, "environment"), "isolation"), "full");
     kgrade_result_free(result);
     return accepted;
@@ -156,16 +159,19 @@ static void check_reason(struct run *run, const json_t *expect, const char *verd
     }
 }
 
-/* Nothing of the machine's and nothing that is not the author's to know. */
-static void check_leaks(struct run *run, const json_t *expect, const char *text)
+/* Nothing of the machine's but what the author has written himself, and nothing that is not his to
+ * know. */
+static void check_leaks(struct run *run, const json_t *expect, const char *source, const char *text)
 {
     char here[4096];
     const char *const never[] = {run->bait.secret,  run->bait.secret_file,
                                  run->folder,       KGRADE_BUILD_DIR,
                                  KGRADE_SOURCE_DIR, getcwd(here, sizeof here)};
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
-        if (never[i] && strlen(never[i]) > 1 && strstr(text, never[i]))
+        if (never[i] && strlen(never[i]) > 1 && strstr(text, never[i]) && !strstr(source, never[i]))
             complain(run, "the result contains \"%s\"", never[i]);
+    if (strstr(text, run->bait.secret))
+        complain(run, "the result contains the secret");
     const json_t *words = json_object_get(expect, "absent");
     for (size_t i = 0; i < json_array_size(words); i++) {
         const char *w = json_string_value(json_array_get(words, i));
@@ -178,7 +184,8 @@ static void check_leaks(struct run *run, const json_t *expect, const char *text)
         complain(run, "the result has %zu bytes", strlen(text));
 }
 
-static void check_result(struct run *run, const json_t *expect, const kgrade_result *result)
+static void check_result(struct run *run, const json_t *expect, const char *source,
+                         const kgrade_result *result)
 {
     const char *text = kgrade_result_json(result);
     json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -191,20 +198,23 @@ static void check_result(struct run *run, const json_t *expect, const kgrade_res
     double score = json_number_value(json_object_get(json, "score"));
     printf(INDENT "%s %s score %.3g: %s %s\n", verdict, text_of(reason, "code"), score,
            text_of(reason, "message"), text_of(reason, "hint"));
-    if (!is_one_of(verdict, json_object_get(expect, "verdict"),
-                   json_object_get(expect, "verdicts")))
+    const json_t *single = json_object_get(expect, "verdict"),
+                 *more = json_object_get(expect, "verdicts");
+    if (!is_one_of(verdict, single, more) &&
+        !(is_one_of("accepted", single, more) && only_noisy(result)))
         complain(run, "the verdict is \"%s\", not \"%s\"", verdict, text_of(expect, "verdict"));
     if (strcmp(verdict, kgrade_verdict_name(kgrade_result_verdict(result))))
         complain(run, "the JSON and kgrade_result_verdict differ");
     check_reason(run, expect, verdict, reason);
-    check_leaks(run, expect, text);
+    check_leaks(run, expect, source, text);
     if (strcmp(verdict, "accepted") ? score != 0 : score <= 0)
         complain(run, "a score of %g does not go with the verdict", score);
     const json_t *limit = json_object_get(expect, "max_score");
     if (limit && score > json_number_value(limit))
         complain(run, "the score of %g is better than an honest one could be", score);
-    if (run->failures)
-        printf(INDENT "%s\n", text);
+    cleanup_free char *compact = run->failures ? json_dumps(json, JSON_COMPACT) : NULL;
+    if (compact)
+        printf(INDENT "%s\n", compact);
 }
 
 static const char *why_not_here(const struct run *run, const json_t *expect)
@@ -239,14 +249,16 @@ static int run_case(struct run *run, const char *folder)
     if (after) {
         char first[4200];
         snprintf(first, sizeof first, "%s/%s", run->suite, after);
-        kgrade_result_free(grade_folder(run, first, text_of(expect, "task"), &error));
+        cleanup_free char *planting = NULL;
+        kgrade_result_free(grade_folder(run, first, text_of(expect, "task"), &planting, &error));
     }
     uint64_t start = io_now();
-    kgrade_result *result = grade_folder(run, folder, text_of(expect, "task"), &error);
+    cleanup_free char *source = NULL;
+    kgrade_result *result = grade_folder(run, folder, text_of(expect, "task"), &source, &error);
     double seconds = (double)(io_now() - start) * 1e-9;
     printf("case   %s (%.1f s): %s\n", name, seconds, text_of(expect, "about"));
     if (result)
-        check_result(run, expect, result);
+        check_result(run, expect, source, result);
     else
         complain(run, "the request was refused: %s: %s", error.code, error.message);
     kgrade_result_free(result);
@@ -271,7 +283,7 @@ static bool has_device(void)
     const json_t *lines = json_is_array(doctor) ? doctor : json_object_get(doctor, "checks");
     for (size_t i = 0; i < json_array_size(lines); i++) {
         const json_t *line = json_array_get(lines, i);
-        if (!strcmp(text_of(line, "name"), "opencl"))
+        if (!strcmp(text_of(line, "name"), "device: opencl"))
             return json_is_true(json_object_get(line, "ok"));
     }
     return false;

@@ -37,7 +37,7 @@ start() {
 
 start_on() {
     : >"$folder/log"
-    "$KGRADED" --isolation reduced "$@" 2>"$folder/log" &
+    KGRADE_TEST_FOLDER=$folder "$KGRADED" --isolation reduced "$@" 2>"$folder/log" &
     server_pid=$!
     for _ in $(seq 600); do
         grep -q ' listens on ' "$folder/log" && return
@@ -57,13 +57,26 @@ stop() {
 
 # Waits for the end of the server, at most 60 s.
 finish() {
-    (sleep 60 && kill -KILL "$server_pid") 2>/dev/null &
-    local watchdog=$!
-    wait "$server_pid"
+    timeout 60 tail --pid="$server_pid" -s 0.05 -f /dev/null || kill -KILL "$server_pid"
+    wait "$server_pid" 2>/dev/null
     status=$?
-    kill "$watchdog" 2>/dev/null
-    wait "$watchdog" 2>/dev/null
     server_pid=
+}
+
+# leftovers: how many processes of servers of this script are there, their jails' included.
+leftovers() {
+    grep -lsF "KGRADE_TEST_FOLDER=$folder" /proc/[0-9]*/environ | wc -l
+}
+
+# await NAME COMMAND...: waits at most 30 s for a command to succeed.
+await() {
+    local name=$1
+    shift
+    for _ in $(seq 600); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.05
+    done
+    not_ok "$name" "it did not happen in 30 s"
 }
 
 clean_up() {
@@ -107,7 +120,7 @@ expect() {
         what="$status $(field .code)"
         expected="$expected $code"
         jq -e '(keys - ["hint"]) == ["code","detail","status","title","type"] and .status == '"${status:-0}"' and
-               .type == "urn:kgrade:problem:" + .code and (.detail | endswith(".")) and (.title | length > 5)' \
+               .type == "urn:kgrade:problem:" + .code and (.detail | utf8bytelength > 1000 or endswith(".")) and (.title | length > 5)' \
             "$folder/body" >"$folder/jq" 2>&1 || what="$what in the wrong shape: $(head -c 600 "$folder/body")"
         [ "$(header Content-Type)" = application/problem+json ] || what="$what as $(header Content-Type)"
     fi
@@ -119,6 +132,27 @@ alive() {
     local health
     health=$(curl -sS --max-time 10 "$url/healthz" 2>&1 | jq -r .status 2>&1)
     [ "$health" = ok ] || not_ok "alive after $1" "$health"
+}
+
+# queue RUNNING WAITING: whether that is what the server is doing.
+queue() {
+    curl -sS --max-time 5 "$url/healthz" | jq -e ".queue.running == $1 and .queue.waiting == $2"
+}
+
+# grade NAME SOURCE_FILE [CURL ARGUMENT]...: grades in the background; the answer comes to $folder/NAME, its status to
+# $folder/NAME.status.
+grade() {
+    local name=$1
+    body vector_add opencl "" "$2" >"$folder/$name.request"
+    shift 2
+    curl -sS --max-time 120 -H 'Content-Type: application/json' --data-binary "@$folder/$name.request" -o "$folder/$name" \
+        -D "$folder/$name.head" -w '%{http_code}' "$@" "$url/grade" >"$folder/$name.status" 2>"$folder/$name.error" &
+    grade_pid=$!
+}
+
+# answered NAME STATUS VALUE: what became of a grade: VALUE is its verdict or its code.
+answered() {
+    same "$1" "$2 $3" "$(cat "$folder/$1.status") $(jq -r '.verdict // .code' "$folder/$1")"
 }
 
 # body TASK DEVICE LANGUAGE SOURCE_FILE: the JSON of a request; an empty argument leaves the field out.

@@ -114,9 +114,11 @@ static void test_mistakes_point_at_the_column(void **state)
 /* depth times "a+b*min(c,": as much unfinished work per level as the grammar allows. */
 static char *nested(int depth)
 {
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    enum { ROOM = 8192 };
+    char *text = calloc(1, ROOM);
+    assert_non_null(text);
+    FILE *out = fmemopen(text, ROOM, "w");
+    assert_non_null(out);
     for (int i = 0; i < depth; i++)
         fprintf(out, "1+1*min(9,");
     fprintf(out, "n");

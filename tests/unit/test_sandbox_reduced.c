@@ -89,7 +89,7 @@ static void test_hostile_folder_is_removed(void **state)
     int at = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(symlinkat("/etc", at, "link"), 0);
     assert_int_equal(mkfifoat(at, "fifo", 0600), 0);
-    for (int i = 0; i < 3000; i++) { /* a path of 27000 characters */
+    for (int i = 0; i < 600; i++) { /* a path of 5400 characters, longer than a path may be */
         int file = openat(at, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0);
         assert_true(file >= 0);
         close(file);
@@ -153,14 +153,13 @@ static void test_descriptors(void **state)
     struct job job;
     int stray = dup(0);
     const int extra[] = {stray, stray};
-    job_init(&job, "ls /proc/$$/fd | tr '\\n' ' '");
+    job_init(&job, "ls /proc/$$/fd; true");
     job.spec.fds = extra;
     job.spec.n_fds = 2;
     struct jail_status status = run_job(&job, text, sizeof text);
     assert_exit(&status, 0);
-    /* dash may hold one of its own above 9. */
-    assert_memory_equal(text, "0 1 2 3 4 ", 10);
-    assert_true(text[10] == 0 || (text[10] == '1' && text[11] != ' '));
+    if (strcmp(text, "0\n1\n2\n3\n4\n"))
+        assert_string_equal(text, "0\n1\n10\n2\n3\n4\n"); /* one that the shell made */
     close(stray);
 }
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include <setjmp.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,8 +47,32 @@ static struct task *parse(const char *text)
     return task;
 }
 
+static const char *const c_compiler[] = {"cc",       "-std=c17", "-Wall",         "-Wextra",
+                                         "-Wshadow", "-Werror",  "-fsyntax-only", NULL};
+static const char *const cpp_compiler[] = {
+    "c++",           "-std=c++17", "-Wall",       "-Wextra",
+    "-Wshadow",      "-Werror",    "-Wno-unused", "-Wno-unused-parameter",
+    "-fsyntax-only", NULL};
+
+static int run(const char *const *command, const char *path)
+{
+    char *argv[16];
+    size_t n = 0;
+    for (; command[n]; n++)
+        argv[n] = (char *)command[n];
+    argv[n++] = (char *)path;
+    argv[n] = NULL;
+    pid_t child;
+    int status;
+    if (posix_spawnp(&child, argv[0], NULL, NULL, argv, environ) ||
+        waitpid(child, &status, 0) != child)
+        return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 /* Whether a compiler takes the text.  `stubs` is put before it. */
-static bool compiles(const char *compiler, const char *suffix, const char *stubs, const char *text)
+static bool compiles(const char *const *command, const char *suffix, const char *stubs,
+                     const char *text)
 {
     char path[64];
     snprintf(path, sizeof path, "/tmp/test_skeleton.XXXXXX%s", suffix);
@@ -56,18 +81,16 @@ static bool compiles(const char *compiler, const char *suffix, const char *stubs
     assert_int_equal(io_write_full(fd, stubs, strlen(stubs), IO_NO_DEADLINE, NULL), 0);
     assert_int_equal(io_write_full(fd, text, strlen(text), IO_NO_DEADLINE, NULL), 0);
     close(fd);
-    cleanup_free char *command = NULL;
-    assert_true(asprintf(&command, "%s %s", compiler, path) > 0);
-    int status = system(command);
+    int result = run(command, path);
     unlink(path);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return result == 0;
 }
 
 static void assert_opencl_compiles(const struct task *task)
 {
     cleanup_free char *source = skeleton_source(task, "opencl", NULL);
     assert_non_null(source);
-    if (!compiles("cc -std=c17 -Wall -Wextra -Wshadow -Werror -fsyntax-only", ".c", "", source))
+    if (!compiles(c_compiler, ".c", "", source))
         fail_msg("%s", source);
 }
 
@@ -92,9 +115,7 @@ static void assert_cuda_compiles(const struct task *task)
     char *end = strstr(launch, ">>>");
     assert_non_null(end);
     memset(launch, ' ', (size_t)(end + 3 - launch));
-    if (!compiles("c++ -std=c++17 -Wall -Wextra -Wshadow -Wno-unused -Wno-unused-parameter -Werror "
-                  "-fsyntax-only",
-                  ".cpp", cuda_stubs, source))
+    if (!compiles(cpp_compiler, ".cpp", cuda_stubs, source))
         fail_msg("%s", source);
 }
 
@@ -161,9 +182,9 @@ static void test_what_cannot_be_made_is_refused(void **state)
 static int check_compilers(void **state)
 {
     (void)state;
-    return compiles("cc -fsyntax-only", ".c", "",
+    return compiles(c_compiler, ".c", "",
                     "#define CL_TARGET_OPENCL_VERSION 120\n#include <CL/cl.h>\n") &&
-                   compiles("c++ -fsyntax-only", ".cpp", "", "#include <cstdint>\n")
+                   compiles(cpp_compiler, ".cpp", "", "#include <cstdint>\n")
                ? 0
                : -1;
 }

@@ -17,13 +17,15 @@
 #define values_fill plain_fill
 #define values_poison plain_poison
 #define values_canary plain_canary
-void plain_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
-void plain_fill(void *to, enum dtype type, uint64_t first, size_t n, uint64_t count,
-                const struct distribution *distribution, uint64_t seed, uint32_t param);
-void plain_poison(void *to, enum dtype type, uint64_t first, size_t n, uint64_t seed,
-                  uint32_t param);
-void plain_canary(void *to, size_t n, uint64_t seed, uint32_t param);
-#include "grader/task/values.c"
+__attribute__((noinline)) void plain_philox(const uint32_t counter[4], const uint32_t key[2],
+                                            uint32_t out[4]);
+__attribute__((noinline)) void plain_fill(void *to, enum dtype type, uint64_t first, size_t n,
+                                          uint64_t count, const struct distribution *distribution,
+                                          uint64_t seed, uint32_t param);
+__attribute__((noinline)) void plain_poison(void *to, enum dtype type, uint64_t first, size_t n,
+                                            uint64_t seed, uint32_t param);
+__attribute__((noinline)) void plain_canary(void *to, size_t n, uint64_t seed, uint32_t param);
+#include "grader/task/values.c" // NOLINT(bugprone-suspicious-include)
 #undef values_philox
 #undef values_fill
 #undef values_poison

@@ -83,7 +83,8 @@ void capture_add_buffer(cl_mem handle, uint64_t bytes, size_t param)
         too_many("buffers");
         return;
     }
-    capture_state.buffers[capture_state.n_buffers++] = (struct tracked_buffer){handle, bytes, param, SIZE_MAX};
+    capture_state.buffers[capture_state.n_buffers++] =
+        (struct tracked_buffer){handle, bytes, param, SIZE_MAX};
     if (param == SIZE_MAX)
         capture_state.workspace_bytes += bytes;
 }
@@ -131,7 +132,8 @@ void capture_forget_buffer(cl_mem handle)
 void capture_set_arg(cl_kernel handle, cl_uint index, size_t size, const void *value)
 {
     struct tracked_kernel *k = capture_find_kernel(handle);
-    if (!k || index >= RECORDING_MAX_ARGS || size > UINT32_MAX || (value && size > RECORDING_MAX_ARG_BYTES))
+    if (!k || index >= RECORDING_MAX_ARGS || size > UINT32_MAX ||
+        (value && size > RECORDING_MAX_ARG_BYTES))
         return;
     struct tracked_arg *a = &k->args[index];
     if (value && (!a->bytes || a->local || a->size != size)) {
@@ -171,7 +173,9 @@ static int node_arg(struct recording_node *node, const struct tracked_arg *a)
     if (!a->local && a->size == sizeof handle)
         memcpy(&handle, a->bytes, sizeof handle);
     struct tracked_buffer *b = handle ? capture_find_buffer(handle) : NULL;
-    struct recording_arg *arg = recording_add_arg(node, b ? ARG_BUFFER : a->local ? ARG_LOCAL : ARG_BYTES);
+    struct recording_arg *arg = recording_add_arg(node, b          ? ARG_BUFFER
+                                                        : a->local ? ARG_LOCAL
+                                                                   : ARG_BYTES);
     if (!arg)
         return -1;
     if (b) {
@@ -197,8 +201,8 @@ static struct recording_node *add_node(enum node_kind kind)
     return node;
 }
 
-cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *offset, const size_t *global,
-                           const size_t *local)
+cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *offset,
+                           const size_t *global, const size_t *local)
 {
     struct tracked_kernel *k = capture_find_kernel(handle);
     struct tracked_program *p = k ? capture_find_program(k->program) : NULL;
@@ -212,7 +216,8 @@ cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *off
     struct recording_node *node = add_node(NODE_KERNEL);
     if (!node)
         return CL_OUT_OF_RESOURCES;
-    node->image = recording_add_image(capture_state.recording, "opencl-c", p->options, p->source, strlen(p->source));
+    node->image = recording_add_image(capture_state.recording, "opencl-c", p->options, p->source,
+                                      strlen(p->source));
     node->name = strdup(k->name);
     node->work_dim = work_dim;
     for (cl_uint i = 0; i < work_dim; i++) {
@@ -222,7 +227,8 @@ cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *off
     }
     for (size_t i = 0; i < k->n_args; i++) {
         if (!k->args[i].set) {
-            capture_refuse("kernel_arguments", "Set every argument with clSetKernelArg before enqueueing.",
+            capture_refuse("kernel_arguments",
+                           "Set every argument with clSetKernelArg before enqueueing.",
                            "Argument %zu of kernel \"%s\" was not set.", i, k->name);
             return CL_INVALID_KERNEL_ARGS;
         }
@@ -255,14 +261,15 @@ cl_int capture_copy_node(cl_mem from, cl_mem to, size_t from_offset, size_t to_o
     return CL_SUCCESS;
 }
 
-cl_int capture_fill_node(cl_mem to, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes)
+cl_int capture_fill_node(cl_mem to, const void *pattern, size_t pattern_bytes, size_t offset,
+                         size_t bytes)
 {
     struct tracked_buffer *t = capture_find_buffer(to);
     if (!t)
         return CL_INVALID_MEM_OBJECT;
     struct recording_node limits;
-    if (!pattern || pattern_bytes == 0 || pattern_bytes > sizeof limits.pattern || !range_ok(t, offset, bytes) ||
-        offset % pattern_bytes || bytes % pattern_bytes)
+    if (!pattern || pattern_bytes == 0 || pattern_bytes > sizeof limits.pattern ||
+        !range_ok(t, offset, bytes) || offset % pattern_bytes || bytes % pattern_bytes)
         return CL_INVALID_VALUE;
     struct recording_node *node = add_node(NODE_FILL);
     if (!node)

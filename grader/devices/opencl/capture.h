@@ -56,7 +56,7 @@ struct capture {
     struct tracked_buffer buffers[CAPTURE_MAX_OBJECTS];
     size_t n_programs, n_kernels, n_buffers;
     uint64_t workspace_bytes, workspace_limit; /* the candidate's own buffers */
-    struct recording *recording; /* during a capture */
+    struct recording *recording;               /* during a capture */
     struct recording_call *call;
     kgrade_error refusal; /* the first reason not to accept the call; code empty for none */
 };
@@ -80,10 +80,12 @@ void capture_forget_buffer(cl_mem handle);
 void capture_set_arg(cl_kernel handle, cl_uint index, size_t size, const void *value);
 
 /* Writes nodes of the captured call; the lock is held.  Return a CL error code for the candidate. */
-cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *offset, const size_t *global,
-                           const size_t *local);
-cl_int capture_copy_node(cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t bytes);
-cl_int capture_fill_node(cl_mem to, const void *pattern, size_t pattern_bytes, size_t offset, size_t bytes);
+cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *offset,
+                           const size_t *global, const size_t *local);
+cl_int capture_copy_node(cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+                         size_t bytes);
+cl_int capture_fill_node(cl_mem to, const void *pattern, size_t pattern_bytes, size_t offset,
+                         size_t bytes);
 
 /* Resolves the real library.  -1 with `device_failed`. */
 int entry_points_open(kgrade_error *err);

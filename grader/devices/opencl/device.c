@@ -6,7 +6,8 @@
 #include "../../../sandbox/base/fail.h"
 #include "device.h"
 
-static const struct device_language languages[] = {{"c", "candidate.c", "baseline.opencl.c"}, {NULL, NULL, NULL}};
+static const struct device_language languages[] = {{"c", "candidate.c", "baseline.opencl.c"},
+                                                   {NULL, NULL, NULL}};
 
 static int compile(const struct device_language *language, const char *target,
                    const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err)
@@ -14,9 +15,17 @@ static int compile(const struct device_language *language, const char *target,
     (void)language;
     (void)target;
     static const char *const compilers[] = {"/usr/bin/cc", "/usr/bin/gcc", "/usr/bin/clang"};
-    static const char *const arguments[] = {"-std=gnu17", "-O2", "-fPIC", "-shared", "-fdiagnostics-color=never",
-                                            "-DCL_TARGET_OPENCL_VERSION=300", "-Wl,-z,now", "-o",
-                                            "/out/candidate.so", "/src/candidate.c", "-lm"};
+    static const char *const arguments[] = {"-std=gnu17",
+                                            "-O2",
+                                            "-fPIC",
+                                            "-shared",
+                                            "-fdiagnostics-color=never",
+                                            "-DCL_TARGET_OPENCL_VERSION=300",
+                                            "-Wl,-z,now",
+                                            "-o",
+                                            "/out/candidate.so",
+                                            "/src/candidate.c",
+                                            "-lm"};
     size_t n = 0;
     for (size_t i = 0; i < sizeof compilers / sizeof compilers[0] && n == 0; i++)
         if (access(compilers[i], X_OK) == 0)

@@ -43,15 +43,16 @@ int entry_points_open(kgrade_error *err)
 {
     void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return fail(err, "device_failed", "Install an OpenCL loader: apt-get install ocl-icd-libopencl1.",
+        return fail(err, "device_failed",
+                    "Install an OpenCL loader: apt-get install ocl-icd-libopencl1.",
                     "The OpenCL library could not be loaded: %s", dlerror());
-#define RESOLVE(name)                                                                                                  \
-    {                                                                                                                  \
-        void *symbol = dlsym(library, #name);                                                                          \
-        if (!symbol)                                                                                                   \
-            return fail(err, "device_failed", "Install a loader for OpenCL 2.0 or later.",                             \
-                        "The OpenCL library lacks %s.", #name);                                                        \
-        memcpy(&real.name, &symbol, sizeof symbol);                                                                    \
+#define RESOLVE(name)                                                                              \
+    {                                                                                              \
+        void *symbol = dlsym(library, #name);                                                      \
+        if (!symbol)                                                                               \
+            return fail(err, "device_failed", "Install a loader for OpenCL 2.0 or later.",         \
+                        "The OpenCL library lacks %s.", #name);                                    \
+        memcpy(&real.name, &symbol, sizeof symbol);                                                \
     }
     REAL_FUNCTIONS(RESOLVE)
     return 0;
@@ -69,54 +70,66 @@ static void unlock(void)
 
 /* --- passed on unchanged --- */
 
-#define PASS(type, name, parameters, arguments)                                                                        \
-    EXPORT type CL_API_CALL name parameters                                                                            \
-    {                                                                                                                  \
-        return real.name arguments;                                                                                    \
+#define PASS(type, name, parameters, arguments)                                                    \
+    EXPORT type CL_API_CALL name parameters                                                        \
+    {                                                                                              \
+        return real.name arguments;                                                                \
     }
 
 PASS(cl_int, clGetPlatformIDs, (cl_uint n, cl_platform_id *p, cl_uint *count), (n, p, count))
-PASS(cl_int, clGetPlatformInfo, (cl_platform_id p, cl_platform_info w, size_t n, void *v, size_t *r), (p, w, n, v, r))
-PASS(cl_int, clGetDeviceIDs, (cl_platform_id p, cl_device_type t, cl_uint n, cl_device_id *d, cl_uint *count),
+PASS(cl_int, clGetPlatformInfo,
+     (cl_platform_id p, cl_platform_info w, size_t n, void *v, size_t *r), (p, w, n, v, r))
+PASS(cl_int, clGetDeviceIDs,
+     (cl_platform_id p, cl_device_type t, cl_uint n, cl_device_id *d, cl_uint *count),
      (p, t, n, d, count))
-PASS(cl_int, clGetDeviceInfo, (cl_device_id d, cl_device_info w, size_t n, void *v, size_t *r), (d, w, n, v, r))
+PASS(cl_int, clGetDeviceInfo, (cl_device_id d, cl_device_info w, size_t n, void *v, size_t *r),
+     (d, w, n, v, r))
 PASS(cl_context, clCreateContext,
      (const cl_context_properties *p, cl_uint n, const cl_device_id *d,
       void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *u, cl_int *r),
      (p, n, d, f, u, r))
 PASS(cl_int, clRetainContext, (cl_context c), (c))
 PASS(cl_int, clReleaseContext, (cl_context c), (c))
-PASS(cl_int, clGetContextInfo, (cl_context c, cl_context_info w, size_t n, void *v, size_t *r), (c, w, n, v, r))
+PASS(cl_int, clGetContextInfo, (cl_context c, cl_context_info w, size_t n, void *v, size_t *r),
+     (c, w, n, v, r))
 PASS(cl_command_queue, clCreateCommandQueueWithProperties,
      (cl_context c, cl_device_id d, const cl_queue_properties *p, cl_int *r), (c, d, p, r))
 PASS(cl_int, clRetainCommandQueue, (cl_command_queue q), (q))
 PASS(cl_int, clReleaseCommandQueue, (cl_command_queue q), (q))
-PASS(cl_int, clGetCommandQueueInfo, (cl_command_queue q, cl_command_queue_info w, size_t n, void *v, size_t *r),
-     (q, w, n, v, r))
+PASS(cl_int, clGetCommandQueueInfo,
+     (cl_command_queue q, cl_command_queue_info w, size_t n, void *v, size_t *r), (q, w, n, v, r))
 PASS(cl_int, clRetainProgram, (cl_program p), (p))
-PASS(cl_int, clGetProgramInfo, (cl_program p, cl_program_info w, size_t n, void *v, size_t *r), (p, w, n, v, r))
+PASS(cl_int, clGetProgramInfo, (cl_program p, cl_program_info w, size_t n, void *v, size_t *r),
+     (p, w, n, v, r))
 PASS(cl_int, clGetProgramBuildInfo,
-     (cl_program p, cl_device_id d, cl_program_build_info w, size_t n, void *v, size_t *r), (p, d, w, n, v, r))
+     (cl_program p, cl_device_id d, cl_program_build_info w, size_t n, void *v, size_t *r),
+     (p, d, w, n, v, r))
 PASS(cl_int, clRetainKernel, (cl_kernel k), (k))
-PASS(cl_int, clGetKernelInfo, (cl_kernel k, cl_kernel_info w, size_t n, void *v, size_t *r), (k, w, n, v, r))
-PASS(cl_int, clGetKernelArgInfo, (cl_kernel k, cl_uint i, cl_kernel_arg_info w, size_t n, void *v, size_t *r),
+PASS(cl_int, clGetKernelInfo, (cl_kernel k, cl_kernel_info w, size_t n, void *v, size_t *r),
+     (k, w, n, v, r))
+PASS(cl_int, clGetKernelArgInfo,
+     (cl_kernel k, cl_uint i, cl_kernel_arg_info w, size_t n, void *v, size_t *r),
      (k, i, w, n, v, r))
 PASS(cl_int, clGetKernelWorkGroupInfo,
-     (cl_kernel k, cl_device_id d, cl_kernel_work_group_info w, size_t n, void *v, size_t *r), (k, d, w, n, v, r))
+     (cl_kernel k, cl_device_id d, cl_kernel_work_group_info w, size_t n, void *v, size_t *r),
+     (k, d, w, n, v, r))
 PASS(cl_int, clRetainMemObject, (cl_mem m), (m))
-PASS(cl_int, clGetMemObjectInfo, (cl_mem m, cl_mem_info w, size_t n, void *v, size_t *r), (m, w, n, v, r))
+PASS(cl_int, clGetMemObjectInfo, (cl_mem m, cl_mem_info w, size_t n, void *v, size_t *r),
+     (m, w, n, v, r))
 PASS(cl_int, clRetainEvent, (cl_event e), (e))
 PASS(cl_int, clReleaseEvent, (cl_event e), (e))
-PASS(cl_int, clGetEventInfo, (cl_event e, cl_event_info w, size_t n, void *v, size_t *r), (e, w, n, v, r))
-PASS(cl_int, clGetEventProfilingInfo, (cl_event e, cl_profiling_info w, size_t n, void *v, size_t *r),
+PASS(cl_int, clGetEventInfo, (cl_event e, cl_event_info w, size_t n, void *v, size_t *r),
      (e, w, n, v, r))
+PASS(cl_int, clGetEventProfilingInfo,
+     (cl_event e, cl_profiling_info w, size_t n, void *v, size_t *r), (e, w, n, v, r))
 PASS(cl_event, clCreateUserEvent, (cl_context c, cl_int *r), (c, r))
 PASS(cl_int, clSetUserEventStatus, (cl_event e, cl_int s), (e, s))
 
 /* --- objects: passed on and noted --- */
 
-EXPORT cl_program CL_API_CALL clCreateProgramWithSource(cl_context context, cl_uint n, const char **strings,
-                                                        const size_t *lengths, cl_int *ret)
+EXPORT cl_program CL_API_CALL clCreateProgramWithSource(cl_context context, cl_uint n,
+                                                        const char **strings, const size_t *lengths,
+                                                        cl_int *ret)
 {
     cl_program program = real.clCreateProgramWithSource(context, n, strings, lengths, ret);
     if (!program)
@@ -141,8 +154,8 @@ EXPORT cl_program CL_API_CALL clCreateProgramWithSource(cl_context context, cl_u
 }
 
 EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint n, const cl_device_id *devices,
-                                         const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
-                                         void *data)
+                                         const char *options,
+                                         void(CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
     lock();
     struct tracked_program *p = capture_find_program(program);
@@ -156,20 +169,24 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint n, const cl
 }
 
 /* The last reference goes: the handle may be used again for another object. */
-#define RELEASE(type, name, info, what, forget)                                                                        \
-    EXPORT cl_int CL_API_CALL name(type handle)                                                                        \
-    {                                                                                                                  \
-        cl_uint count = 0;                                                                                             \
-        lock();                                                                                                        \
-        if (handle && real.info(handle, what, sizeof count, &count, NULL) == CL_SUCCESS && count == 1)                 \
-            forget(handle);                                                                                            \
-        unlock();                                                                                                      \
-        return real.name(handle);                                                                                      \
+#define RELEASE(type, name, info, what, forget)                                                    \
+    EXPORT cl_int CL_API_CALL name(type handle)                                                    \
+    {                                                                                              \
+        cl_uint count = 0;                                                                         \
+        lock();                                                                                    \
+        if (handle && real.info(handle, what, sizeof count, &count, NULL) == CL_SUCCESS &&         \
+            count == 1)                                                                            \
+            forget(handle);                                                                        \
+        unlock();                                                                                  \
+        return real.name(handle);                                                                  \
     }
 
-RELEASE(cl_program, clReleaseProgram, clGetProgramInfo, CL_PROGRAM_REFERENCE_COUNT, capture_forget_program)
-RELEASE(cl_kernel, clReleaseKernel, clGetKernelInfo, CL_KERNEL_REFERENCE_COUNT, capture_forget_kernel)
-RELEASE(cl_mem, clReleaseMemObject, clGetMemObjectInfo, CL_MEM_REFERENCE_COUNT, capture_forget_buffer)
+RELEASE(cl_program, clReleaseProgram, clGetProgramInfo, CL_PROGRAM_REFERENCE_COUNT,
+        capture_forget_program)
+RELEASE(cl_kernel, clReleaseKernel, clGetKernelInfo, CL_KERNEL_REFERENCE_COUNT,
+        capture_forget_kernel)
+RELEASE(cl_mem, clReleaseMemObject, clGetMemObjectInfo, CL_MEM_REFERENCE_COUNT,
+        capture_forget_buffer)
 
 EXPORT cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char *name, cl_int *ret)
 {
@@ -181,14 +198,16 @@ EXPORT cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char *name
     return kernel;
 }
 
-EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint n, cl_kernel *kernels, cl_uint *ret)
+EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint n,
+                                                   cl_kernel *kernels, cl_uint *ret)
 {
     cl_uint made = 0;
     cl_int code = real.clCreateKernelsInProgram(program, n, kernels, &made);
     lock();
     for (cl_uint i = 0; code == CL_SUCCESS && kernels && i < made; i++) {
         char name[RECORDING_MAX_NAME];
-        if (real.clGetKernelInfo(kernels[i], CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) == CL_SUCCESS)
+        if (real.clGetKernelInfo(kernels[i], CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) ==
+            CL_SUCCESS)
             capture_add_kernel(kernels[i], program, name);
     }
     unlock();
@@ -197,7 +216,8 @@ EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint n
     return code;
 }
 
-EXPORT cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value)
+EXPORT cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
+                                         const void *value)
 {
     cl_int code = real.clSetKernelArg(kernel, index, size, value);
     if (code == CL_SUCCESS) {
@@ -208,11 +228,12 @@ EXPORT cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint index, size_t
     return code;
 }
 
-EXPORT cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host,
-                                         cl_int *ret)
+EXPORT cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size,
+                                         void *host, cl_int *ret)
 {
     lock();
-    bool fits = !capture_state.queue || size <= capture_state.workspace_limit - capture_state.workspace_bytes;
+    bool fits = !capture_state.queue ||
+                size <= capture_state.workspace_limit - capture_state.workspace_bytes;
     unlock();
     if (!fits) {
         if (ret)
@@ -235,10 +256,12 @@ static bool captured(cl_command_queue queue, const char *function)
     if (!capture_state.capturing)
         return false;
     if (queue != capture_state.queue)
-        capture_refuse("foreign_queue", "Enqueue everything on the queue that the entry point is given.",
+        capture_refuse("foreign_queue",
+                       "Enqueue everything on the queue that the entry point is given.",
                        "%s was called on a queue of the candidate's own.", function);
     else if (!pthread_equal(pthread_self(), capture_state.caller))
-        capture_refuse("foreign_thread", "Enqueue everything from the thread that called the entry point.",
+        capture_refuse("foreign_thread",
+                       "Enqueue everything from the thread that called the entry point.",
                        "%s was called from a thread of the candidate's own.", function);
     return true;
 }
@@ -254,52 +277,51 @@ static void give_event(cl_event *event)
 }
 
 /* Runs `record` under the lock when capturing on the right queue, else `enqueue`. */
-#define WORK(name, queue, event, record, enqueue)                                                                      \
-    lock();                                                                                                            \
-    if (!captured(queue, #name)) {                                                                                     \
-        unlock();                                                                                                      \
-        return enqueue;                                                                                                \
-    }                                                                                                                  \
-    cl_int code = capture_state.refusal.code[0] ? CL_INVALID_OPERATION : (record);                                     \
-    unlock();                                                                                                          \
-    if (code == CL_SUCCESS)                                                                                            \
-        give_event(event);                                                                                             \
+#define WORK(name, queue, event, record, enqueue)                                                  \
+    lock();                                                                                        \
+    if (!captured(queue, #name)) {                                                                 \
+        unlock();                                                                                  \
+        return enqueue;                                                                            \
+    }                                                                                              \
+    cl_int code = capture_state.refusal.code[0] ? CL_INVALID_OPERATION : (record);                 \
+    unlock();                                                                                      \
+    if (code == CL_SUCCESS)                                                                        \
+        give_event(event);                                                                         \
     return code;
 
-EXPORT cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
-                                                 const size_t *offset, const size_t *global, const size_t *local,
-                                                 cl_uint n, const cl_event *list, cl_event *event)
-{
-    WORK(clEnqueueNDRangeKernel, queue, event, capture_kernel_node(kernel, work_dim, offset, global, local),
-         real.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local, n, list, event))
-}
+EXPORT cl_int CL_API_CALL clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
+                                                 cl_uint work_dim, const size_t *offset,
+                                                 const size_t *global, const size_t *local,
+                                                 cl_uint n, const cl_event *list, cl_event *event){
+    WORK(clEnqueueNDRangeKernel, queue, event,
+         capture_kernel_node(kernel, work_dim, offset, global, local),
+         real.clEnqueueNDRangeKernel(queue, kernel, work_dim, offset, global, local, n, list,
+                                     event))}
 
-EXPORT cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset,
-                                              size_t to_offset, size_t bytes, cl_uint n, const cl_event *list,
-                                              cl_event *event)
-{
-    WORK(clEnqueueCopyBuffer, queue, event, capture_copy_node(from, to, from_offset, to_offset, bytes),
-         real.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, n, list, event))
-}
+EXPORT cl_int CL_API_CALL clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to,
+                                              size_t from_offset, size_t to_offset, size_t bytes,
+                                              cl_uint n, const cl_event *list, cl_event *event){
+    WORK(clEnqueueCopyBuffer, queue, event,
+         capture_copy_node(from, to, from_offset, to_offset, bytes),
+         real.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, n, list, event))}
 
-EXPORT cl_int CL_API_CALL clEnqueueFillBuffer(cl_command_queue queue, cl_mem to, const void *pattern,
-                                              size_t pattern_bytes, size_t offset, size_t bytes, cl_uint n,
-                                              const cl_event *list, cl_event *event)
-{
-    WORK(clEnqueueFillBuffer, queue, event, capture_fill_node(to, pattern, pattern_bytes, offset, bytes),
-         real.clEnqueueFillBuffer(queue, to, pattern, pattern_bytes, offset, bytes, n, list, event))
-}
+EXPORT cl_int CL_API_CALL
+    clEnqueueFillBuffer(cl_command_queue queue, cl_mem to, const void *pattern,
+                        size_t pattern_bytes, size_t offset, size_t bytes, cl_uint n,
+                        const cl_event *list, cl_event *event){
+        WORK(clEnqueueFillBuffer, queue, event,
+             capture_fill_node(to, pattern, pattern_bytes, offset, bytes),
+             real.clEnqueueFillBuffer(queue, to, pattern, pattern_bytes, offset, bytes, n, list,
+                                      event))}
 
 /* In an in-order queue a marker or a barrier adds nothing. */
-EXPORT cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint n, const cl_event *list,
-                                                      cl_event *event)
-{
+EXPORT cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint n,
+                                                      const cl_event *list, cl_event *event){
     WORK(clEnqueueMarkerWithWaitList, queue, event, CL_SUCCESS,
-         real.clEnqueueMarkerWithWaitList(queue, n, list, event))
-}
+         real.clEnqueueMarkerWithWaitList(queue, n, list, event))}
 
-EXPORT cl_int CL_API_CALL clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint n, const cl_event *list,
-                                                       cl_event *event)
+EXPORT cl_int CL_API_CALL clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint n,
+                                                       const cl_event *list, cl_event *event)
 {
     WORK(clEnqueueBarrierWithWaitList, queue, event, CL_SUCCESS,
          real.clEnqueueBarrierWithWaitList(queue, n, list, event))
@@ -330,49 +352,59 @@ EXPORT cl_int CL_API_CALL clFlush(cl_command_queue queue)
 
 EXPORT cl_int CL_API_CALL clFinish(cl_command_queue queue)
 {
-    return refused("blocking_call", BLOCKING_HINT, "clFinish") ? CL_INVALID_OPERATION : real.clFinish(queue);
+    return refused("blocking_call", BLOCKING_HINT, "clFinish") ? CL_INVALID_OPERATION
+                                                               : real.clFinish(queue);
 }
 
 EXPORT cl_int CL_API_CALL clWaitForEvents(cl_uint n, const cl_event *events)
 {
-    return refused("blocking_call", BLOCKING_HINT, "clWaitForEvents") ? CL_INVALID_OPERATION
-                                                                      : real.clWaitForEvents(n, events);
+    return refused("blocking_call", BLOCKING_HINT, "clWaitForEvents")
+               ? CL_INVALID_OPERATION
+               : real.clWaitForEvents(n, events);
 }
 
-EXPORT cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
-                                              size_t bytes, void *to, cl_uint n, const cl_event *list,
+EXPORT cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer,
+                                              cl_bool blocking, size_t offset, size_t bytes,
+                                              void *to, cl_uint n, const cl_event *list,
                                               cl_event *event)
 {
     bool stop = blocking ? refused("blocking_call", BLOCKING_HINT, "a blocking clEnqueueReadBuffer")
                          : refused("host_memory", HOST_HINT, "clEnqueueReadBuffer");
     return stop ? CL_INVALID_OPERATION
-                : real.clEnqueueReadBuffer(queue, buffer, blocking, offset, bytes, to, n, list, event);
+                : real.clEnqueueReadBuffer(queue, buffer, blocking, offset, bytes, to, n, list,
+                                           event);
 }
 
-EXPORT cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-                                               size_t offset, size_t bytes, const void *from, cl_uint n,
-                                               const cl_event *list, cl_event *event)
+EXPORT cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer,
+                                               cl_bool blocking, size_t offset, size_t bytes,
+                                               const void *from, cl_uint n, const cl_event *list,
+                                               cl_event *event)
 {
-    bool stop = blocking ? refused("blocking_call", BLOCKING_HINT, "a blocking clEnqueueWriteBuffer")
-                         : refused("host_memory", HOST_HINT, "clEnqueueWriteBuffer");
+    bool stop = blocking
+                    ? refused("blocking_call", BLOCKING_HINT, "a blocking clEnqueueWriteBuffer")
+                    : refused("host_memory", HOST_HINT, "clEnqueueWriteBuffer");
     return stop ? CL_INVALID_OPERATION
-                : real.clEnqueueWriteBuffer(queue, buffer, blocking, offset, bytes, from, n, list, event);
+                : real.clEnqueueWriteBuffer(queue, buffer, blocking, offset, bytes, from, n, list,
+                                            event);
 }
 
 EXPORT void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-                                            cl_map_flags flags, size_t offset, size_t bytes, cl_uint n,
-                                            const cl_event *list, cl_event *event, cl_int *ret)
+                                            cl_map_flags flags, size_t offset, size_t bytes,
+                                            cl_uint n, const cl_event *list, cl_event *event,
+                                            cl_int *ret)
 {
     if (refused("host_memory", HOST_HINT, "clEnqueueMapBuffer")) {
         if (ret)
             *ret = CL_INVALID_OPERATION;
         return NULL;
     }
-    return real.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, n, list, event, ret);
+    return real.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, bytes, n, list, event,
+                                   ret);
 }
 
-EXPORT cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem buffer, void *pointer, cl_uint n,
-                                                  const cl_event *list, cl_event *event)
+EXPORT cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem buffer,
+                                                  void *pointer, cl_uint n, const cl_event *list,
+                                                  cl_event *event)
 {
     if (refused("host_memory", HOST_HINT, "clEnqueueUnmapMemObject"))
         return CL_INVALID_OPERATION;

@@ -83,12 +83,14 @@ int pick_open(struct pick *ret, kgrade_error *err)
                     "There is no OpenCL device with cl_khr_command_buffer.");
     p.context = clCreateContext(NULL, 1, &p.device, NULL, NULL, &code);
     if (!p.context)
-        return fail(err, "device_failed", NULL, "clCreateContext failed with %s (%d).", pick_error_name(code), code);
+        return fail(err, "device_failed", NULL, "clCreateContext failed with %s (%d).",
+                    pick_error_name(code), code);
     const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
     p.queue = clCreateCommandQueueWithProperties(p.context, p.device, properties, &code);
     if (!p.queue) {
         clReleaseContext(p.context);
-        return fail(err, "device_failed", NULL, "clCreateCommandQueueWithProperties failed with %s (%d).",
+        return fail(err, "device_failed", NULL,
+                    "clCreateCommandQueueWithProperties failed with %s (%d).",
                     pick_error_name(code), code);
     }
     *ret = p;

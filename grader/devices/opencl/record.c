@@ -43,7 +43,8 @@ static void release_parameters(struct state *s)
     }
 }
 
-static int make_parameter(struct state *s, const struct layout_buffer *b, uint64_t seed, kgrade_error *err)
+static int make_parameter(struct state *s, const struct layout_buffer *b, uint64_t seed,
+                          kgrade_error *err)
 {
     const struct param *param = &s->task->params[b->param];
     struct parameter *p = &s->parameters[b->param];
@@ -60,18 +61,20 @@ static int make_parameter(struct state *s, const struct layout_buffer *b, uint64
     uint64_t bytes = b->bytes ? b->bytes : 1;
     cl_int code;
     capture_state.queue = NULL; /* so that the buffer is not taken for the candidate's */
-    p->buffer = clCreateBuffer(capture_state.pick.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, (size_t)bytes,
-                               p->memory, &code);
+    p->buffer = clCreateBuffer(capture_state.pick.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                               (size_t)bytes, p->memory, &code);
     capture_state.queue = capture_state.pick.queue;
     if (!p->buffer)
-        return fail(err, "device_failed", NULL, "clCreateBuffer failed with %s (%d).", pick_error_name(code), code);
+        return fail(err, "device_failed", NULL, "clCreateBuffer failed with %s (%d).",
+                    pick_error_name(code), code);
     pthread_mutex_lock(&capture_state.lock);
     capture_add_buffer(p->buffer, bytes, b->param);
     pthread_mutex_unlock(&capture_state.lock);
     return 0;
 }
 
-static int prepare(void *state, const int64_t *dims, const struct layout *layout, uint64_t seed, kgrade_error *err)
+static int prepare(void *state, const int64_t *dims, const struct layout *layout, uint64_t seed,
+                   kgrade_error *err)
 {
     (void)dims;
     struct state *s = state;
@@ -101,7 +104,8 @@ static int begin(void *state, enum record_mode mode, kgrade_error *err)
         /* The recording is handed over in end(); until then nodes go to one of our own. */
         capture_state.recording = recording_new("opencl", ((struct state *)state)->task);
         int64_t none[TASK_MAX_PARAMS] = {0};
-        capture_state.call = capture_state.recording ? recording_add_call(capture_state.recording, none) : NULL;
+        capture_state.call =
+            capture_state.recording ? recording_add_call(capture_state.recording, none) : NULL;
         for (size_t i = 0; i < capture_state.n_buffers; i++)
             capture_state.buffers[i].in_call = SIZE_MAX;
         capture_state.caller = pthread_self();
@@ -119,7 +123,8 @@ static bool all_zero(const uint8_t *data, size_t n)
 }
 
 /* What the candidate's own buffers hold goes along: tables made at the first call, for example. */
-static int carry_contents(struct recording *recording, struct recording_call *call, kgrade_error *err)
+static int carry_contents(struct recording *recording, struct recording_call *call,
+                          kgrade_error *err)
 {
     for (size_t i = 0; i < capture_state.n_buffers; i++) {
         const struct tracked_buffer *b = &capture_state.buffers[i];
@@ -129,8 +134,8 @@ static int carry_contents(struct recording *recording, struct recording_call *ca
         cleanup_free uint8_t *data = malloc((size_t)b->bytes);
         if (!data)
             return fail(err, "out_of_memory", NULL, "No memory for the contents of a buffer.");
-        cl_int code = clEnqueueReadBuffer(capture_state.queue, b->handle, CL_TRUE, 0, (size_t)b->bytes, data, 0,
-                                          NULL, NULL);
+        cl_int code = clEnqueueReadBuffer(capture_state.queue, b->handle, CL_TRUE, 0,
+                                          (size_t)b->bytes, data, 0, NULL, NULL);
         if (code)
             return fail(err, "device_failed", NULL, "Reading a buffer back failed with %s (%d).",
                         pick_error_name(code), code);
@@ -160,7 +165,8 @@ static int end_capture(struct recording *recording, kgrade_error *err)
         kernels += call->nodes[i].kind == NODE_KERNEL;
     if (kernels == 0)
         return fail(err, "nothing_enqueued",
-                    "Enqueue the kernels on the given queue in every call; work done on the host or kept from an "
+                    "Enqueue the kernels on the given queue in every call; work done on the host "
+                    "or kept from an "
                     "earlier call does not count.",
                     "The call enqueued no kernel.");
     /* The queue is in order: each command follows the one before. */
@@ -194,6 +200,7 @@ static void close_device(void *state)
 
 int main(void)
 {
-    static const struct record_device device = {"opencl", open_device, prepare, argument, begin, end, close_device};
+    static const struct record_device device = {"opencl", open_device, prepare,     argument,
+                                                begin,    end,         close_device};
     return record_worker_main(&device);
 }

@@ -64,10 +64,11 @@ static int resolve(struct state *s, kgrade_error *err)
     const struct {
         const char *name;
         void *slot;
-    } functions[] = {{"clCreateCommandBufferKHR", &s->create},   {"clReleaseCommandBufferKHR", &s->release},
-                     {"clFinalizeCommandBufferKHR", &s->finalize}, {"clEnqueueCommandBufferKHR", &s->enqueue},
-                     {"clCommandNDRangeKernelKHR", &s->kernel},    {"clCommandCopyBufferKHR", &s->copy},
-                     {"clCommandFillBufferKHR", &s->fill}};
+    } functions[] = {
+        {"clCreateCommandBufferKHR", &s->create},     {"clReleaseCommandBufferKHR", &s->release},
+        {"clFinalizeCommandBufferKHR", &s->finalize}, {"clEnqueueCommandBufferKHR", &s->enqueue},
+        {"clCommandNDRangeKernelKHR", &s->kernel},    {"clCommandCopyBufferKHR", &s->copy},
+        {"clCommandFillBufferKHR", &s->fill}};
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *f = clGetExtensionFunctionAddressForPlatform(s->pick.platform, functions[i].name);
         if (!f)
@@ -85,9 +86,10 @@ static int make_arena(struct state *s, uint64_t bytes, int *ret_fd, kgrade_error
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
         return fail_errno(err, "arena_failed", NULL, "The arena of %llu bytes could not be made",
                           (unsigned long long)bytes);
-    uint8_t *reserved = mmap(NULL, bytes + LAYOUT_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (reserved == MAP_FAILED ||
-        mmap(reserved + LAYOUT_PAGE, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+    uint8_t *reserved =
+        mmap(NULL, bytes + LAYOUT_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (reserved == MAP_FAILED || mmap(reserved + LAYOUT_PAGE, bytes, PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
         return fail_errno(err, "arena_failed", NULL, "The arena could not be mapped");
     s->arena = reserved + LAYOUT_PAGE;
     s->arena_bytes = bytes;
@@ -102,25 +104,29 @@ static json_t *text_info(const struct state *s, cl_device_info what)
     return json_string(text);
 }
 
-static int open_device(const struct task *task, uint64_t arena_bytes, void **ret_state, json_t **ret_info,
-                       int *ret_arena_fd, kgrade_error *err)
+static int open_device(const struct task *task, uint64_t arena_bytes, void **ret_state,
+                       json_t **ret_info, int *ret_arena_fd, kgrade_error *err)
 {
     static struct state s;
     s.task = task;
-    if (pick_open(&s.pick, err) || resolve(&s, err) || make_arena(&s, arena_bytes, ret_arena_fd, err))
+    if (pick_open(&s.pick, err) || resolve(&s, err) ||
+        make_arena(&s, arena_bytes, ret_arena_fd, err))
         return -1;
     char platform[256] = "";
     size_t resolution = 0;
     cl_uint units = 0;
     clGetPlatformInfo(s.pick.platform, CL_PLATFORM_VERSION, sizeof platform - 1, platform, NULL);
-    clGetDeviceInfo(s.pick.device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof resolution, &resolution, NULL);
+    clGetDeviceInfo(s.pick.device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof resolution,
+                    &resolution, NULL);
     clGetDeviceInfo(s.pick.device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
-    *ret_info = json_pack("{s:o, s:o, s:s, s:I, s:I, s:s, s:s, s:s}", "hardware", text_info(&s, CL_DEVICE_NAME),
-                          "driver", text_info(&s, CL_DRIVER_VERSION), "platform", platform, "compute_units",
-                          (json_int_t)units, "resolution_ns", (json_int_t)(resolution ? resolution : 1), "cache",
-                          "warm", "timer", "device profiling clock, between markers", "replay", "separate-process");
+    *ret_info = json_pack("{s:o, s:o, s:s, s:I, s:I, s:s, s:s, s:s}", "hardware",
+                          text_info(&s, CL_DEVICE_NAME), "driver", text_info(&s, CL_DRIVER_VERSION),
+                          "platform", platform, "compute_units", (json_int_t)units, "resolution_ns",
+                          (json_int_t)(resolution ? resolution : 1), "cache", "warm", "timer",
+                          "device profiling clock, between markers", "replay", "separate-process");
     *ret_state = &s;
-    return *ret_info ? 0 : fail(err, "device_failed", NULL, "The device's description is not UTF-8.");
+    return *ret_info ? 0
+                     : fail(err, "device_failed", NULL, "The device's description is not UTF-8.");
 }
 
 static void unload(struct state *s)
@@ -155,7 +161,8 @@ static cl_mem wrap(struct state *s, void *memory, uint64_t bytes, kgrade_error *
     cl_mem buffer = clCreateBuffer(s->pick.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
                                    bytes ? (size_t)bytes : 1, memory, &code);
     if (!buffer)
-        fail(err, "device_failed", NULL, "clCreateBuffer failed with %s (%d).", pick_error_name(code), code);
+        fail(err, "device_failed", NULL, "clCreateBuffer failed with %s (%d).",
+             pick_error_name(code), code);
     return buffer;
 }
 
@@ -176,8 +183,8 @@ static int make_parameters(struct state *s, kgrade_error *err)
     return 0;
 }
 
-static int make_workspaces(struct state *s, const struct recording *r, const struct recording_call *call,
-                           kgrade_error *err)
+static int make_workspaces(struct state *s, const struct recording *r,
+                           const struct recording_call *call, kgrade_error *err)
 {
     uint64_t total = 0;
     s->workspaces = calloc(call->n_buffers + 1, sizeof *s->workspaces);
@@ -188,12 +195,14 @@ static int make_workspaces(struct state *s, const struct recording *r, const str
         struct workspace *w = &s->workspaces[s->n_workspaces];
         total += b->bytes;
         if (total > s->task->workspace_bytes)
-            return fail(err, "recording_invalid", "Use less memory, or raise the task's workspace_bytes.",
-                        "The call's own buffers are larger than the task's workspace of %llu bytes.",
-                        (unsigned long long)s->task->workspace_bytes);
+            return fail(
+                err, "recording_invalid", "Use less memory, or raise the task's workspace_bytes.",
+                "The call's own buffers are larger than the task's workspace of %llu bytes.",
+                (unsigned long long)s->task->workspace_bytes);
         w->bytes = (size_t)b->bytes;
         w->contents = b->has_contents ? r->blobs[b->blob].data : NULL;
-        w->memory = aligned_alloc(LAYOUT_PAGE, (w->bytes + LAYOUT_PAGE) / LAYOUT_PAGE * LAYOUT_PAGE);
+        w->memory =
+            aligned_alloc(LAYOUT_PAGE, (w->bytes + LAYOUT_PAGE) / LAYOUT_PAGE * LAYOUT_PAGE);
         if (!w->memory)
             return fail(err, "out_of_memory", NULL, "No memory for the workspace.");
         s->n_workspaces++;
@@ -235,10 +244,12 @@ static int build_image(struct state *s, const struct recording *r, size_t index,
 
 static cl_mem find_buffer(const struct state *s, size_t index)
 {
-    return index < s->task->n_params ? s->parameters[index] : s->workspaces[index - s->task->n_params].buffer;
+    return index < s->task->n_params ? s->parameters[index]
+                                     : s->workspaces[index - s->task->n_params].buffer;
 }
 
-static int set_args(struct state *s, cl_kernel kernel, const struct recording_node *node, kgrade_error *err)
+static int set_args(struct state *s, cl_kernel kernel, const struct recording_node *node,
+                    kgrade_error *err)
 {
     for (size_t i = 0; i < node->n_args; i++) {
         const struct recording_arg *a = &node->args[i];
@@ -254,8 +265,9 @@ static int set_args(struct state *s, cl_kernel kernel, const struct recording_no
         }
         cl_int code = clSetKernelArg(kernel, (cl_uint)i, size, value);
         if (code)
-            return fail(err, "recording_invalid", NULL, "Argument %zu of kernel \"%s\" does not fit: %s (%d).", i,
-                        node->name, pick_error_name(code), code);
+            return fail(err, "recording_invalid", NULL,
+                        "Argument %zu of kernel \"%s\" does not fit: %s (%d).", i, node->name,
+                        pick_error_name(code), code);
     }
     return 0;
 }
@@ -268,7 +280,8 @@ static int add_kernel(struct state *s, const struct recording *r, const struct r
         return -1;
     cl_kernel kernel = clCreateKernel(s->programs[node->image], node->name, &code);
     if (!kernel)
-        return fail(err, "recording_invalid", NULL, "The recorded program has no kernel \"%s\".", node->name);
+        return fail(err, "recording_invalid", NULL, "The recorded program has no kernel \"%s\".",
+                    node->name);
     s->kernels[s->n_kernels++] = kernel;
     if (set_args(s, kernel, node, err))
         return -1;
@@ -278,11 +291,11 @@ static int add_kernel(struct state *s, const struct recording *r, const struct r
         local[i] = (size_t)node->block[i];
         offset[i] = (size_t)node->offset[i];
     }
-    code = s->kernel(s->commands, NULL, NULL, kernel, node->work_dim, offset, global, local[0] ? local : NULL, 0,
-                     NULL, NULL, NULL);
+    code = s->kernel(s->commands, NULL, NULL, kernel, node->work_dim, offset, global,
+                     local[0] ? local : NULL, 0, NULL, NULL, NULL);
     return code ? fail(err, "recording_invalid", "Check the launch sizes.",
-                       "Kernel \"%s\" cannot be launched as recorded: %s (%d).", node->name, pick_error_name(code),
-                       code)
+                       "Kernel \"%s\" cannot be launched as recorded: %s (%d).", node->name,
+                       pick_error_name(code), code)
                 : 0;
 }
 
@@ -294,19 +307,21 @@ static int add_node(struct state *s, const struct recording *r, const struct rec
     case NODE_KERNEL:
         return add_kernel(s, r, node, err);
     case NODE_COPY:
-        code = s->copy(s->commands, NULL, find_buffer(s, node->from_buffer), find_buffer(s, node->to_buffer),
-                       (size_t)node->from_offset, (size_t)node->to_offset, (size_t)node->bytes, 0, NULL, NULL,
-                       NULL);
+        code = s->copy(s->commands, NULL, find_buffer(s, node->from_buffer),
+                       find_buffer(s, node->to_buffer), (size_t)node->from_offset,
+                       (size_t)node->to_offset, (size_t)node->bytes, 0, NULL, NULL, NULL);
         break;
     case NODE_FILL:
-        code = s->fill(s->commands, NULL, find_buffer(s, node->to_buffer), node->pattern, node->pattern_bytes,
-                       (size_t)node->to_offset, (size_t)node->bytes, 0, NULL, NULL, NULL);
+        code = s->fill(s->commands, NULL, find_buffer(s, node->to_buffer), node->pattern,
+                       node->pattern_bytes, (size_t)node->to_offset, (size_t)node->bytes, 0, NULL,
+                       NULL, NULL);
         break;
     case NODE_EMPTY:
         break;
     }
-    return code ? fail(err, "recording_invalid", NULL, "A recorded command cannot be replayed: %s (%d).",
-                       pick_error_name(code), code)
+    return code ? fail(err, "recording_invalid", NULL,
+                       "A recorded command cannot be replayed: %s (%d).", pick_error_name(code),
+                       code)
                 : 0;
 }
 
@@ -331,9 +346,10 @@ static int load(void *state, const struct recording *r, const struct recording_c
         if (add_node(s, r, &call->nodes[i], err))
             return -1;
     code = s->finalize(s->commands);
-    return code ? fail(err, "device_failed", NULL, "clFinalizeCommandBufferKHR failed with %s (%d).",
-                       pick_error_name(code), code)
-                : 0;
+    return code
+               ? fail(err, "device_failed", NULL, "clFinalizeCommandBufferKHR failed with %s (%d).",
+                      pick_error_name(code), code)
+               : 0;
 }
 
 static int prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err)
@@ -348,7 +364,8 @@ static int prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrad
         if (p->kind == PARAM_OUT)
             values_poison(at, p->dtype, 0, (size_t)b->count, poison, (uint32_t)b->param);
         else
-            values_fill(at, p->dtype, 0, (size_t)b->count, b->count, &p->values, seed, (uint32_t)b->param);
+            values_fill(at, p->dtype, 0, (size_t)b->count, b->count, &p->values, seed,
+                        (uint32_t)b->param);
         values_canary(at + b->bytes, (size_t)b->canary, poison, (uint32_t)b->param);
     }
     for (size_t i = 0; i < s->n_workspaces; i++) {
@@ -375,8 +392,8 @@ static int run(void *state, bool empty, struct replay_sample *ret, kgrade_error 
     cleanup_event cl_event gate = clCreateUserEvent(s->pick.context, &code);
     cleanup_event cl_event first = NULL, work = NULL, last = NULL;
     if (!gate)
-        return fail(err, "device_failed", NULL, "clCreateUserEvent failed with %s (%d).", pick_error_name(code),
-                    code);
+        return fail(err, "device_failed", NULL, "clCreateUserEvent failed with %s (%d).",
+                    pick_error_name(code), code);
     code = clEnqueueMarkerWithWaitList(s->pick.queue, 1, &gate, &first);
     if (!code && !empty)
         code = s->enqueue(0, NULL, s->commands, 0, NULL, &work);
@@ -400,8 +417,8 @@ static int run(void *state, bool empty, struct replay_sample *ret, kgrade_error 
     if (!code)
         code = clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
     if (code)
-        return fail(err, "device_failed", NULL, "Reading the clock failed with %s (%d).", pick_error_name(code),
-                    code);
+        return fail(err, "device_failed", NULL, "Reading the clock failed with %s (%d).",
+                    pick_error_name(code), code);
     ret->ns = end > start ? end - start : 0;
     ret->is_void = end <= start;
     return 0;
@@ -426,7 +443,7 @@ static void close_device(void *state)
 
 int main(void)
 {
-    static const struct replay_device device = {"opencl", open_device, load,     prepare,
-                                                run,      ceilings,    NULL,     close_device};
+    static const struct replay_device device = {"opencl", open_device, load, prepare,
+                                                run,      ceilings,    NULL, close_device};
     return replay_worker_main(&device);
 }

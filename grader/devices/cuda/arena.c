@@ -1,0 +1,191 @@
+#define _GNU_SOURCE
+#include "arena.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../../sandbox/base/cleanup.h"
+#include "../../../sandbox/base/fail.h"
+#include "../../task/task.h"
+
+#define ARENA_HINT "Free memory of the card, or restart kgrade if its versions differ between processes."
+
+static const char parcel_magic[8] = "kgarena";
+
+/* The message that waits in an exported arena's socket. */
+struct parcel {
+    char magic[8];
+    uint64_t bytes;
+};
+
+static int map(struct arena *arena, const struct driver_context *context, enum arena_access access,
+               kgrade_error *err)
+{
+    CUdeviceptr wanted = access == ARENA_READ_WRITE ? ARENA_ADDRESS : 0, got = 0;
+    arena->reserved = (arena->bytes + ARENA_RESERVATION - 1) / ARENA_RESERVATION * ARENA_RESERVATION;
+    CUresult result = cuMemAddressReserve(&got, arena->reserved, 0, wanted, 0);
+    if (result != CUDA_SUCCESS)
+        return driver_fail(err, "arena_failed", result, "Reserving addresses for the arena");
+    if (wanted && got != wanted) {
+        cuMemAddressFree(got, arena->reserved);
+        return fail(err, "arena_failed", "Report the driver's version: it must honour the address it is asked for.",
+                    "The arena was placed at %#llx instead of %#llx.", (unsigned long long)got,
+                    (unsigned long long)wanted);
+    }
+    result = cuMemMap(got, arena->bytes, 0, arena->memory, 0);
+    if (result != CUDA_SUCCESS) {
+        cuMemAddressFree(got, arena->reserved);
+        return driver_fail(err, "arena_failed", result, "Mapping the arena");
+    }
+    CUmemAccessDesc description = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = context->device},
+        .flags = access == ARENA_READ_WRITE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_READ,
+    };
+    result = cuMemSetAccess(got, arena->bytes, &description, 1);
+    if (access == ARENA_READ_ONLY && result != CUDA_SUCCESS) {
+        /* Not every device can map memory read-only. Whoever asked for it only reads. */
+        driver_trace("the arena cannot be mapped read-only (%d)", (int)result);
+        description.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        result = cuMemSetAccess(got, arena->bytes, &description, 1);
+    }
+    if (result != CUDA_SUCCESS) {
+        cuMemUnmap(got, arena->bytes);
+        cuMemAddressFree(got, arena->reserved);
+        return driver_fail(err, "arena_failed", result, "Opening the arena for access");
+    }
+    arena->address = got;
+    driver_trace("arena of %llu bytes at %#llx", (unsigned long long)arena->bytes, (unsigned long long)got);
+    return 0;
+}
+
+int arena_create(struct arena *ret, const struct driver_context *context, uint64_t bytes, kgrade_error *err)
+{
+    if (bytes == 0 || bytes > ARENA_MAX_BYTES)
+        return fail(err, "arena_failed", NULL, "An arena cannot have %llu bytes.", (unsigned long long)bytes);
+    CUmemAllocationProp properties = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = context->device},
+    };
+    size_t granularity = 0;
+    CUresult result =
+        cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    if (result != CUDA_SUCCESS)
+        return driver_fail(err, "arena_failed", result, "Asking for the granularity of device memory");
+    if (granularity == 0 || ARENA_GRANULARITY % granularity)
+        return fail(err, "arena_failed", NULL, "Device memory comes in pieces of %zu bytes here, not of %llu.",
+                    granularity, ARENA_GRANULARITY);
+
+    struct arena arena = {.memory_fd = -1};
+    arena.bytes = (bytes + ARENA_GRANULARITY - 1) / ARENA_GRANULARITY * ARENA_GRANULARITY;
+    result = cuMemCreate(&arena.memory, arena.bytes, &properties, 0);
+    if (result != CUDA_SUCCESS)
+        return driver_fail(err, "arena_failed", result, "Making the arena's memory");
+    result = cuMemExportToShareableHandle(&arena.memory_fd, arena.memory,
+                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (result != CUDA_SUCCESS) {
+        arena.memory_fd = -1;
+        driver_fail(err, "arena_failed", result, "Exporting the arena's memory");
+        arena_close(&arena);
+        return -1;
+    }
+    if (map(&arena, context, ARENA_READ_WRITE, err)) {
+        arena_close(&arena);
+        return -1;
+    }
+    *ret = arena;
+    return 0;
+}
+
+int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return fail_errno(err, "arena_failed", ARENA_HINT, "The arena's socket could not be made");
+    cleanup_close int in = pair[0], out = pair[1];
+
+    struct parcel parcel = {.bytes = arena->bytes};
+    memcpy(parcel.magic, parcel_magic, sizeof parcel.magic);
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec part = {&parcel, sizeof parcel};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &arena->memory_fd, sizeof(int));
+    if (sendmsg(in, &message, MSG_NOSIGNAL) != (ssize_t)sizeof parcel)
+        return fail_errno(err, "arena_failed", ARENA_HINT, "The arena could not be put into its socket");
+    *ret_fd = steal_fd(&out);
+    return 0;
+}
+
+static int open_parcel(int fd, uint64_t *ret_bytes, int *ret_memory_fd, kgrade_error *err)
+{
+    struct parcel parcel = {.bytes = 0};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {.room = {0}};
+    struct iovec part = {&parcel, sizeof parcel};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t got = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0)
+        return fail_errno(err, "arena_failed", ARENA_HINT, "The arena could not be taken from its socket");
+    const struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
+        rights->cmsg_len != CMSG_LEN(sizeof(int)))
+        return fail(err, "arena_failed", ARENA_HINT, "No descriptor came with the arena.");
+    cleanup_close int memory = -1;
+    memcpy(&memory, CMSG_DATA(rights), sizeof memory);
+    if (got != (ssize_t)sizeof parcel || memcmp(parcel.magic, parcel_magic, sizeof parcel.magic) ||
+        parcel.bytes == 0 || parcel.bytes > ARENA_MAX_BYTES || parcel.bytes % ARENA_GRANULARITY)
+        return fail(err, "arena_failed", ARENA_HINT, "What came as the arena is not one.");
+    *ret_bytes = parcel.bytes;
+    *ret_memory_fd = steal_fd(&memory);
+    return 0;
+}
+
+int arena_import(struct arena *ret, const struct driver_context *context, int fd, enum arena_access access,
+                 kgrade_error *err)
+{
+    struct arena arena = {.memory_fd = -1};
+    cleanup_close int memory = -1;
+    if (open_parcel(fd, &arena.bytes, &memory, err))
+        return -1;
+    CUresult result = cuMemImportFromShareableHandle(&arena.memory, (void *)(intptr_t)memory,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    if (result != CUDA_SUCCESS)
+        return driver_fail(err, "arena_failed", result, "Importing the arena's memory");
+    if (map(&arena, context, access, err)) {
+        arena_close(&arena);
+        return -1;
+    }
+    *ret = arena;
+    return 0;
+}
+
+void arena_close(struct arena *arena)
+{
+    if (arena->address) {
+        cuMemUnmap(arena->address, arena->bytes);
+        cuMemAddressFree(arena->address, arena->reserved);
+    }
+    if (arena->memory)
+        cuMemRelease(arena->memory);
+    if (arena->memory_fd >= 0)
+        close(arena->memory_fd);
+    *arena = (struct arena){.memory_fd = -1};
+}
+
+uint64_t arena_workspace(uint64_t arena_bytes, uint64_t workspace_bytes)
+{
+    uint64_t whole_pages = workspace_bytes / LAYOUT_PAGE * LAYOUT_PAGE;
+    return whole_pages < arena_bytes ? arena_bytes - whole_pages : 0;
+}

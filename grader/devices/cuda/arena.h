@@ -1,0 +1,55 @@
+/*
+ * The arena: the device memory that a candidate can reach, owned by the replayer and mapped in the recorder at the
+ * same address, so that every pointer in a recording means the same in both.  The judge maps it read-only, anywhere.
+ *
+ *   0 ............ the case's buffers, as task_layout places them
+ *   workspace ..... what the candidate allocates; at the end of the arena, where no case's buffers reach
+ *
+ * A descriptor of device memory does not tell its size.  What travels between the processes as "the arena" is
+ * therefore a socket in which one message waits: the size, and the descriptor of the memory riding on it.  Readers look
+ * at the message without taking it, so that the same descriptor serves every process it is handed to.
+ */
+#ifndef KGRADE_CUDA_ARENA_H
+#define KGRADE_CUDA_ARENA_H
+
+#include <cuda.h>
+#include <stdint.h>
+
+#include "driver.h"
+
+/* Far from what the driver, the C library and the loader use, and below the 47 bits that all devices have. */
+#define ARENA_ADDRESS 0x600000000000ull
+#define ARENA_GRANULARITY (2ull << 20)
+#define ARENA_MAX_BYTES (1ull << 40)
+/* Addresses are reserved in multiples of this: the driver serves small reservations from a range of its own and then
+ * does not honour the address it is asked for. */
+#define ARENA_RESERVATION (4ull << 30)
+
+enum arena_access { ARENA_READ_WRITE, ARENA_READ_ONLY };
+
+struct arena {
+    CUmemGenericAllocationHandle memory;
+    CUdeviceptr address; /* 0: not mapped */
+    uint64_t bytes;      /* a multiple of ARENA_GRANULARITY */
+    uint64_t reserved;   /* addresses, a multiple of ARENA_RESERVATION */
+    int memory_fd;       /* of the memory; the owner's only, else -1 */
+};
+
+/* Makes the memory and maps it at ARENA_ADDRESS.  -1 with `arena_failed`. */
+int arena_create(struct arena *ret, const struct driver_context *context, uint64_t bytes, kgrade_error *err);
+
+/* The descriptor to hand to other processes; owned by the caller. -1 with `arena_failed`. */
+int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err);
+
+/* Maps an arena made elsewhere: at ARENA_ADDRESS when it can be written, anywhere when not.  The descriptor stays the
+ * caller's.  -1 with `arena_failed`. */
+int arena_import(struct arena *ret, const struct driver_context *context, int fd, enum arena_access access,
+                 kgrade_error *err);
+
+void arena_close(struct arena *arena);
+
+/* Where the workspace starts, from the start of the arena, for a task that allows workspace_bytes.  The same in every
+ * process. */
+uint64_t arena_workspace(uint64_t arena_bytes, uint64_t workspace_bytes);
+
+#endif

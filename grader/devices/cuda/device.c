@@ -1,0 +1,245 @@
+/* What the grader's own process knows of CUDA: compiler, libraries, device nodes.  It never loads the driver. */
+#define _GNU_SOURCE
+#include "device.h"
+
+#include <ctype.h>
+#include <glob.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../../sandbox/base/fail.h"
+
+#define MAX_PATH 4096
+#define MAX_NODES 24
+#define MAX_FOLDERS 12
+#define MAX_TARGETS 16
+#define DEFAULT_TARGET "sm_90"
+
+/* Where a toolkit may be, after $KGRADE_CUDA; the first with bin/nvcc is taken. */
+static const char *const toolkits[] = {KGRADE_CUDA_ROOT, "/usr/local/cuda", "/opt/cuda"};
+
+/* Where the driver's libraries may be. */
+static const char *const driver_folders[] = {
+    "/usr/local/nvidia/lib64",    "/usr/local/nvidia/lib", "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu", "/usr/lib64",            "/usr/lib/wsl/lib",
+};
+
+/* Read once; never changed afterwards. */
+static struct {
+    char root[MAX_PATH]; /* of the toolkit; "" when there is none */
+    char nvcc[MAX_PATH + 64];
+    char nodes[MAX_NODES][64];
+    size_t n_nodes;
+    char folders[MAX_FOLDERS][MAX_PATH]; /* of libraries */
+    size_t n_folders;
+    char library_path[(MAX_FOLDERS + 2) * 256];
+    char debug[64], visible[256];
+} machine;
+static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
+
+static void find_toolkit(void)
+{
+    const char *wanted = getenv("KGRADE_CUDA");
+    for (size_t i = 0; i <= sizeof toolkits / sizeof toolkits[0]; i++) {
+        const char *root = i == 0 ? wanted : toolkits[i - 1];
+        char path[MAX_PATH + 64];
+        if (!root || !*root)
+            continue;
+        snprintf(path, sizeof path, "%.4000s/bin/nvcc", root);
+        /* The real folder: a link to it need not exist in a jail. */
+        if (access(path, X_OK) == 0 && realpath(root, machine.root)) {
+            snprintf(machine.nvcc, sizeof machine.nvcc, "%s/bin/nvcc", machine.root);
+            return;
+        }
+    }
+    machine.root[0] = '\0';
+}
+
+static void find_nodes(void)
+{
+    glob_t found;
+    if (glob("/dev/nvidia*", 0, NULL, &found))
+        return;
+    for (size_t i = 0; i < found.gl_pathc && machine.n_nodes < MAX_NODES; i++) {
+        struct stat st;
+        if (stat(found.gl_pathv[i], &st) == 0 && S_ISCHR(st.st_mode) &&
+            strlen(found.gl_pathv[i]) < sizeof machine.nodes[0])
+            strcpy(machine.nodes[machine.n_nodes++], found.gl_pathv[i]);
+    }
+    globfree(&found);
+}
+
+static void add_folder(const char *path)
+{
+    char real[MAX_PATH];
+    if (machine.n_folders == MAX_FOLDERS || path[0] != '/' || !realpath(path, real) || strlen(real) > 250)
+        return;
+    for (size_t i = 0; i < machine.n_folders; i++)
+        if (!strcmp(machine.folders[i], real))
+            return;
+    snprintf(machine.folders[machine.n_folders++], MAX_PATH, "%s", real);
+}
+
+/* The toolkit's, the driver's, and those that the grader itself was told of: its workers are linked like itself. */
+static void find_folders(void)
+{
+    char path[MAX_PATH + 64];
+    if (machine.root[0]) {
+        snprintf(path, sizeof path, "%s/lib64", machine.root);
+        add_folder(path);
+        snprintf(path, sizeof path, "%s/extras/CUPTI/lib64", machine.root);
+        add_folder(path);
+    }
+    for (size_t i = 0; i < sizeof driver_folders / sizeof driver_folders[0]; i++) {
+        snprintf(path, sizeof path, "%s/libcuda.so.1", driver_folders[i]);
+        if (access(path, R_OK) == 0)
+            add_folder(driver_folders[i]);
+    }
+    const char *own = getenv("LD_LIBRARY_PATH");
+    char *copy = own ? strdup(own) : NULL, *rest = copy;
+    for (const char *folder; rest && (folder = strsep(&rest, ":"));)
+        add_folder(folder);
+    free(copy);
+
+    size_t used = (size_t)snprintf(machine.library_path, sizeof machine.library_path, "LD_LIBRARY_PATH=");
+    for (size_t i = 0; i < machine.n_folders; i++)
+        used += (size_t)snprintf(machine.library_path + used, sizeof machine.library_path - used, "%s%s",
+                                 i ? ":" : "", machine.folders[i]);
+}
+
+static void copy_variable(char *to, size_t size, const char *name)
+{
+    const char *value = getenv(name);
+    int n = value && *value ? snprintf(to, size, "%s=%s", name, value) : 0;
+    if (n <= 0 || (size_t)n >= size)
+        to[0] = '\0'; /* not set, or longer than anything sensible */
+}
+
+static void look_at_machine(void)
+{
+    find_toolkit();
+    find_nodes();
+    find_folders();
+    copy_variable(machine.debug, sizeof machine.debug, "KGRADE_DEBUG");
+    copy_variable(machine.visible, sizeof machine.visible, "CUDA_VISIBLE_DEVICES");
+}
+
+static bool is_target(const char *text)
+{
+    if (strncmp(text, "sm_", 3) || strlen(text) > 8)
+        return false;
+    size_t digits = strspn(text + 3, "0123456789");
+    const char *rest = text + 3 + digits;
+    return (digits == 2 || digits == 3) && (*rest == '\0' || ((*rest == 'a' || *rest == 'f') && rest[1] == '\0'));
+}
+
+/* "-arch=TARGET", which lives as long as the process.  NULL: too many different ones. */
+static const char *target_option(const char *target)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char options[MAX_TARGETS][24];
+    static size_t n;
+    const char *found = NULL;
+    char wanted[24];
+    snprintf(wanted, sizeof wanted, "-arch=%.8s", target);
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n && !found; i++)
+        if (!strcmp(options[i], wanted))
+            found = options[i];
+    if (!found && n < MAX_TARGETS)
+        found = strcpy(options[n++], wanted);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static int compile(const struct device_language *language, const char *target,
+                   const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err)
+{
+    static const char *const flags[] = {
+        "-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-cudart", "shared",
+        /* Launches without a stream go to the stream that is captured. */
+        "--default-stream", "per-thread",
+        /* Libraries are loaded only when the candidate uses them. */
+        "-Xlinker", "--as-needed", "-o", "/out/candidate.so",
+    };
+    static const char *const libraries[] = {"-lcublas", "-lcublasLt"};
+    (void)language; /* there is one */
+    pthread_once(&machine_once, look_at_machine);
+    if (!machine.root[0])
+        return fail(err, "compiler_missing", "Install the CUDA Toolkit, or set KGRADE_CUDA to its folder.",
+                    "There is no nvcc in %s or /usr/local/cuda.", KGRADE_CUDA_ROOT);
+    const char *arch = target_option(is_target(target) ? target : DEFAULT_TARGET);
+    if (!arch)
+        return fail(err, "compiler_missing", NULL, "More than %d different architectures were asked for.", MAX_TARGETS);
+    size_t n = 0;
+    argv[n++] = machine.nvcc;
+    argv[n++] = arch;
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        argv[n++] = flags[i];
+    argv[n++] = "/src/candidate.cu";
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
+        argv[n++] = libraries[i];
+    argv[n] = NULL;
+    return 0;
+}
+
+static size_t binds(enum device_step step, struct jail_bind *ret, size_t max)
+{
+    pthread_once(&machine_once, look_at_machine);
+    size_t n = 0;
+    if (machine.root[0] && n < max)
+        ret[n++] = (struct jail_bind){.source = machine.root, .optional = true};
+    if (step == STEP_BUILD)
+        return n;
+    for (size_t i = 0; i < machine.n_folders && n < max; i++)
+        ret[n++] = (struct jail_bind){.source = machine.folders[i], .optional = true};
+    for (size_t i = 0; i < machine.n_nodes && n < max; i++)
+        ret[n++] = (struct jail_bind){
+            .source = machine.nodes[i], .writable = true, .optional = true, .device = true};
+    /* What the driver asks about the machine's shape. */
+    static const char *const system_folders[] = {"/sys/devices", "/sys/bus/pci"};
+    for (size_t i = 0; i < sizeof system_folders / sizeof system_folders[0] && n < max; i++)
+        ret[n++] = (struct jail_bind){.source = system_folders[i], .optional = true};
+    return n;
+}
+
+static size_t environment(enum device_step step, const char **env, size_t max)
+{
+    pthread_once(&machine_once, look_at_machine);
+    /* The replayer loads nothing lazily: a first use would land in a sample. */
+    const char *const wanted[] = {
+        step == STEP_BUILD ? NULL : machine.library_path,
+        "CUDA_CACHE_DISABLE=1",
+        "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+        step == STEP_REPLAY || step == STEP_JUDGE ? "CUDA_MODULE_LOADING=EAGER" : "CUDA_MODULE_LOADING=LAZY",
+        machine.debug[0] ? machine.debug : NULL,
+        machine.visible[0] ? machine.visible : NULL,
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+        if (wanted[i] && n < max)
+            env[n++] = wanted[i];
+    return n;
+}
+
+static const struct device_language languages[] = {
+    {"cuda", "candidate.cu", "baseline.cuda.cu"},
+    {NULL, NULL, NULL},
+};
+
+const struct device device_cuda = {
+    .name = "cuda",
+    .languages = languages,
+    .recorder = "kgrade-record-cuda",
+    .replayer = "kgrade-replay-cuda",
+    .judge = "kgrade-judge-cuda",
+    .shares_arena = true,
+    .compile = compile,
+    .binds = binds,
+    .environment = environment,
+    .memory_bytes = 0,
+};

@@ -1,0 +1,85 @@
+/* The judge's device half: a context of its own, the arena mapped read-only, copies to the host. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../../sandbox/base/fail.h"
+#include "../../../sandbox/base/io.h"
+#include "../../judge/worker.h"
+#include "arena.h"
+
+#define STAGE_BYTES (8ull << 20) /* each of two pieces of pinned memory that copies go through */
+
+struct reader {
+    struct driver_context context;
+    struct arena arena;
+    CUstream stream;
+    void *stage[2];
+};
+
+static void detach(void *state)
+{
+    struct reader *r = state;
+    if (!r)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (r->stage[i])
+            cuMemFreeHost(r->stage[i]);
+    if (r->stream)
+        cuStreamDestroy(r->stream);
+    arena_close(&r->arena);
+    driver_close(&r->context);
+    free(r);
+}
+
+static int attach_arena(struct reader *r, int arena_fd, kgrade_error *err)
+{
+    if (driver_open(&r->context, CU_CTX_SCHED_BLOCKING_SYNC, err) ||
+        arena_import(&r->arena, &r->context, arena_fd, ARENA_READ_ONLY, err))
+        return -1;
+    DRIVER_TRY(err, cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < 2; i++)
+        DRIVER_TRY(err, cuMemHostAlloc(&r->stage[i], STAGE_BYTES, 0));
+    return 0;
+}
+
+static int attach(int arena_fd, void **ret_state, kgrade_error *err)
+{
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return fail(err, "out_of_memory", NULL, "No memory for the judge's device.");
+    r->arena.memory_fd = -1;
+    if (attach_arena(r, arena_fd, err)) {
+        detach(r);
+        return -1;
+    }
+    *ret_state = r;
+    return 0;
+}
+
+/* While one piece is copied to where it belongs, the next is on its way from the device. */
+static int read_arena(void *state, uint64_t offset, uint64_t bytes, void *to, kgrade_error *err)
+{
+    struct reader *r = state;
+    if (offset > r->arena.bytes || bytes > r->arena.bytes - offset)
+        return fail(err, "arena_failed", NULL, "The judge was to read outside the arena.");
+    uint64_t previous = 0, at = 0;
+    for (int turn = 0; at < bytes || previous; turn ^= 1) {
+        uint64_t now = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
+        if (now)
+            DRIVER_TRY(err, cuMemcpyDtoHAsync(r->stage[turn], r->arena.address + offset + at, now, r->stream));
+        if (previous)
+            memcpy((uint8_t *)to + at - previous, r->stage[turn ^ 1], previous);
+        DRIVER_TRY(err, cuStreamSynchronize(r->stream));
+        at += now;
+        previous = now;
+    }
+    return 0;
+}
+
+int main(void)
+{
+    static const struct judge_device device = {
+        .name = "cuda", .attach = attach, .read = read_arena, .detach = detach};
+    return judge_worker_main(&device);
+}

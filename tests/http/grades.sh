@@ -1,0 +1,77 @@
+#!/bin/bash
+# Grading over HTTP: answers, the queue and its end, clients that go away.
+#
+#     KGRADED=build/release/bin/kgraded KGRADE_SOURCE=. tests/http/grades.sh
+. "$(dirname "$0")/lib.sh"
+
+good=$KGRADE_SOURCE/tasks/vector_add/baseline.opencl.c
+printf 'this is not C;\n' >"$folder/bad.c"
+start --queue 1 --cache "$folder/cache"
+
+### One grade.
+grade first "$good"
+await "the first grade begins" queue 1 0
+began=$(date +%s%N)
+ask "$url/tasks/vector_add"
+same "others are served meanwhile" 200 "$status"
+same "and at once" yes "$([ $(($(date +%s%N) - began)) -lt 1000000000 ] && echo yes)"
+wait "$grade_pid"
+case $(jq -r '.code // .reason.code' "$folder/first") in
+unknown_device | no_device | device_unavailable) skip "this machine has no OpenCL device" ;;
+esac
+answered first 200 accepted
+same "it follows the schema" kgrade.grade/1 "$(jq -r .schema "$folder/first")"
+same "it says how long it took" 1 "$(grep -ciE '^server-timing: queue;dur=[0-9.]+, grade;dur=[0-9.]+' "$folder/first.head")"
+
+grade broken "$folder/bad.c"
+wait "$grade_pid"
+answered broken 200 build_failed
+
+### Three at once: one is graded, one waits, one is refused.
+grade a "$good"
+await "a grade begins" queue 1 0
+grade b "$good"
+b_pid=$grade_pid
+await "a grade waits" queue 1 1
+grade c "$good"
+wait "$grade_pid"
+answered c 503 queue_full
+same "it is told when to come back" 1 "$(grep -ciE '^retry-after: [1-9][0-9]*' "$folder/c.head")"
+wait "$b_pid"
+answered a 200 accepted
+answered b 200 accepted
+
+### Clients that go away.
+grade gone_running "$good"
+await "a grade begins" queue 1 0
+kill "$grade_pid"
+grade gone_waiting "$good"
+await "a grade waits" queue 1 1
+kill "$grade_pid"
+await "both are over" queue 0 0
+grade after "$good"
+wait "$grade_pid"
+answered after 200 accepted
+alive "clients that went away"
+
+### A client that stops sending but still listens.
+if command -v python3 >/dev/null; then
+    body vector_add opencl "" "$good" >"$folder/half.request"
+    python3 -c '
+import socket, sys
+body = open(sys.argv[2], "rb").read()
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(b"POST /grade HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+s.shutdown(socket.SHUT_WR)
+s.settimeout(120)
+print(s.recv(100).decode().split("\r")[0])
+' "${url##*:}" "$folder/half.request" >"$folder/half"
+    same "a half-closed connection gets its answer" "HTTP/1.1 200 OK" "$(cat "$folder/half")"
+fi
+
+stop
+same "ends cleanly" 0 "$status"
+same "the log has the verdicts" 4 "$(grep -c 'path=/grade status=200 .* verdict=accepted task=vector_add device=opencl .*[0-9]$' "$folder/log" | sed 's/^[4-9]$/4/')"
+same "nothing is left running" 0 "$(leftovers)"
+
+report

@@ -1,0 +1,13 @@
+#!/bin/bash
+# Whether server/openapi.yaml tells the truth about the running server.
+. "$(dirname "$0")/lib.sh"
+
+command -v python3 >/dev/null || skip "no python3"
+start
+python3 "$(dirname "$0")/openapi.py" "$KGRADE_SOURCE/server/openapi.yaml" "$url" "$KGRADE_SOURCE/server/problem.c"
+status=$?
+[ "$status" -ne 77 ] || skip "a Python package is missing"
+same "the document is true" 0 "$status"
+stop
+same "ends cleanly" 0 "$status"
+report

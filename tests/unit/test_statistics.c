@@ -1,0 +1,65 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "grader/measure/statistics.h"
+
+static void assert_near(double got, double expected)
+{
+    assert_true(got > expected - 1e-9 && got < expected + 1e-9);
+}
+
+static void quantiles_interpolate(void **state)
+{
+    (void)state;
+    double samples[] = {40, 10, 30, 20};
+    statistics_sort(samples, 4);
+    assert_near(samples[0], 10);
+    assert_near(statistics_quantile(samples, 4, 0.5), 25);
+    assert_near(statistics_quantile(samples, 4, 0), 10);
+    assert_near(statistics_quantile(samples, 4, 1), 40);
+    assert_near(statistics_quantile(samples, 4, 0.9), 37);
+    assert_near(statistics_quantile(samples, 1, 0.99), 10);
+}
+
+static void a_summary_has_the_usual_figures(void **state)
+{
+    (void)state;
+    const double samples[] = {1, 2, 3, 4, 100};
+    struct summary s;
+    statistics_summarise(samples, 5, &s);
+    assert_int_equal(s.n, 5);
+    assert_near(s.median, 3);
+    assert_near(s.mean, 22);
+    assert_near(s.min, 1);
+    /* variance (441 + 400 + 361 + 324 + 6084) / 4 = 1902.5; error sqrt(1902.5 / 5) */
+    assert_true(s.standard_error > 19.50 && s.standard_error < 19.51);
+}
+
+/* Ranks for n = 100 at 95 %: 50 -+ 9.8, rounded outwards: 40 and 60. */
+static void the_interval_of_the_median_is_made_of_order_statistics(void **state)
+{
+    (void)state;
+    double samples[100], low, high;
+    for (int i = 0; i < 100; i++)
+        samples[i] = i + 1;
+    statistics_median_interval(samples, 100, 1.96, &low, &high);
+    assert_near(low, 40);
+    assert_near(high, 60);
+    statistics_median_interval(samples, 3, 1.96, &low, &high);
+    assert_near(low, 1);
+    assert_near(high, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quantiles_interpolate),
+        cmocka_unit_test(a_summary_has_the_usual_figures),
+        cmocka_unit_test(the_interval_of_the_median_is_made_of_order_statistics),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
