@@ -45,7 +45,7 @@ run_limited() {
     local limit=$1
     shift
     if [ "$(type -t "$1")" = function ]; then
-        "$@"
+        ("$@")
     else
         timeout -k 10 "$limit" "$@"
     fi
@@ -136,12 +136,27 @@ check_unit_file() {
     ! grep -F "$copy" "$logs/verify.txt"
 }
 
+build_fuzz() {
+    local -a targets=()
+    local source
+    for source in "$root"/tests/fuzz/fuzz_*.c; do
+        targets+=("$(basename "$source" .c)")
+    done
+    # The compiler whose fuzzer runtime packages.txt names.
+    cd "$root"
+    cmake --preset fuzz -DCMAKE_C_COMPILER=clang-14 &&
+        cmake --build --preset fuzz -j "$(nproc)" --target "${targets[@]}"
+}
+
 # Each fuzz target for a short while: long runs are for those who hunt.
-check_fuzz() {
-    local target
+fuzz() {
+    local target name
     for target in "$root"/build/fuzz/bin/fuzz_*; do
-        [ -x "$target" ] || continue
-        check "fuzz ${target##*/fuzz_}" 120 "$target" -max_total_time="${KGRADE_FUZZ_S:-5}" -timeout=10 -rss_limit_mb=2048
+        name=${target##*/fuzz_}
+        mkdir -p "$logs/corpus_$name"
+        check "fuzz $name" 120 "${steady[@]}" "$target" "$logs/corpus_$name" "$root/tests/fuzz/corpus_$name" \
+            -max_total_time="${KGRADE_FUZZ_S:-5}" -timeout=10 -rss_limit_mb=2048 \
+            -artifact_prefix="$logs/fuzz_${name}_"
     done
 }
 
@@ -180,5 +195,8 @@ suite asan 900
 
 check "build (tsan)" 900 configure_and_build tsan -DKGRADE_TESTS=ON
 suite tsan 300 -L tsan
+
+check "build (fuzz)" 900 build_fuzz
+fuzz
 
 finish

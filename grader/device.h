@@ -32,6 +32,8 @@ struct device {
     const char *recorder, *replayer, *judge; /* program names in libexec */
     bool shares_arena; /* the recorder works in the replayer's arena (same addresses) */
 
+    bool judge_needs_driver; /* reading the arena takes the device's driver, and so its system calls */
+
     /* The compiler's command line for /src/SOURCE -> /out/candidate.so; NULL-terminated into argv.
      * Returned strings live as long as the process.  `target` is the "target" of the replayer's information
      * ("" before it is known). -1 with an error when there is no compiler. */

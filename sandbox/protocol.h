@@ -23,9 +23,8 @@
 #define PROTOCOL_MAX_TMP_BYTES (1ull << 40)
 #define PROTOCOL_MAX_PROCESSES 1000000u
 #define PROTOCOL_MAX_OPEN_FILES 1000000u
-#define PROTOCOL_MAX_PASSED                                                                        \
-    (4u + JAIL_MAX_FDS) /* leash, three standard descriptors, extra ones                           \
-                         */
+/* The leash, three standard descriptors, extra ones. */
+#define PROTOCOL_MAX_PASSED (4u + JAIL_MAX_FDS)
 
 /* A request as the spawner sees it.  `spec` points into this struct and into the parsed buffer, so
  * neither may move while it is used.  The descriptors of `spec` are set by protocol_take_fds. */

@@ -34,7 +34,7 @@ enum { EXIT_CLEAN = 0, EXIT_USAGE = 2, EXIT_INFRASTRUCTURE = 3 };
 /* For sending answers that are due. */
 #define FLUSH_NS (5 * IO_NS_PER_S)
 /* For a cancelled grade to come back from what it is doing. */
-#define CANCEL_NS (10 * IO_NS_PER_S)
+#define CANCEL_NS (25 * IO_NS_PER_S)
 /* Descriptors beside those of connections. */
 #define OTHER_DESCRIPTORS 256
 

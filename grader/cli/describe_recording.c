@@ -44,15 +44,44 @@ static bool is_flat(const json_t *json)
     return true;
 }
 
+/* What the bytes of an argument may mean: nobody but the kernel knows its type. */
+static void print_words(const char *hex)
+{
+    uint8_t bytes[8];
+    size_t n = hex ? strlen(hex) / 2 : 0;
+    if (n != 4 && n != 8)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        char digits[3] = {hex[2 * i], hex[2 * i + 1], 0};
+        bytes[i] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+    if (n == 4) {
+        int32_t integer;
+        float real;
+        memcpy(&integer, bytes, sizeof integer);
+        memcpy(&real, bytes, sizeof real);
+        printf("  (i32 %" PRId32 ", f32 %g)", integer, (double)real);
+    } else {
+        int64_t integer;
+        double real;
+        memcpy(&integer, bytes, sizeof integer);
+        memcpy(&real, bytes, sizeof real);
+        printf("  (i64 %" PRId64 ", f64 %g)", integer, real);
+    }
+}
+
 static void print_value(int depth, const char *key, const json_t *value)
 {
     printf("%*s", 2 * depth, "");
     text_print_inline(stdout, key);
-    fputs("  ", stdout);
     if (is_flat(value)) {
         cleanup_free char *text =
             json_is_object(value) ? view_assignments(value) : view_brief(value);
-        text_print_inline(stdout, text ? text : "");
+        if (text && *text) {
+            fputs("  ", stdout);
+            text_print_inline(stdout, text);
+        }
+        print_words(view_string(value, "hex"));
         putchar('\n');
         return;
     }

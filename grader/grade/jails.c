@@ -51,7 +51,7 @@ static size_t gather_environment(const struct device *device, enum device_step s
     return n;
 }
 
-static enum jail_policy policy_of(enum device_step step)
+static enum jail_policy policy_of(const struct device *device, enum device_step step)
 {
     switch (step) {
     case STEP_BUILD:
@@ -63,7 +63,7 @@ static enum jail_policy policy_of(enum device_step step)
     case STEP_JUDGE:
         break;
     }
-    return JAIL_JUDGE;
+    return device->judge_needs_driver ? JAIL_REPLAY : JAIL_JUDGE;
 }
 
 static struct jail_limits limits_of(const struct device *device, enum device_step step,
@@ -132,7 +132,7 @@ int worker_start(kgrade *engine, const struct device *device, enum device_step s
     cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);
     if (output < 0 || fcntl(output, F_SETFL, O_APPEND))
         return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be made");
-    const struct jail_spec spec = {.policy = policy_of(step),
+    const struct jail_spec spec = {.policy = policy_of(device, step),
                                    .argv = argv,
                                    .env = env,
                                    .workdir = "/tmp",

@@ -4,9 +4,10 @@
 #     KGRADED=build/release/bin/kgraded KGRADE_SOURCE=. tests/http/grades.sh
 . "$(dirname "$0")/lib.sh"
 
-good=$KGRADE_SOURCE/tasks/vector_add/baseline.opencl.c
+candidates
 printf 'this is not C;\n' >"$folder/bad.c"
-start --queue 1 --cache "$folder/cache"
+start --queue 1 --cache "$folder/cache" --tasks "$folder/tasks"
+need_device
 
 ### One grade.
 grade first "$good"
@@ -16,10 +17,10 @@ ask "$url/tasks/vector_add"
 same "others are served meanwhile" 200 "$status"
 same "and at once" yes "$([ $(($(date +%s%N) - began)) -lt 1000000000 ] && echo yes)"
 wait "$grade_pid"
-case $(jq -r '.code // .reason.code' "$folder/first") in
-unknown_device | no_device | device_unavailable) skip "this machine has no OpenCL device" ;;
-esac
-answered first 200 accepted
+# On a machine that does other things as well the time may remain unresolved.
+verdict=$(jq -r .verdict "$folder/first")
+[ "$verdict" = unresolved ] || verdict=accepted
+answered first 200 "$verdict"
 same "it follows the schema" kgrade.grade/1 "$(jq -r .schema "$folder/first")"
 same "it says how long it took" 1 "$(grep -ciE '^server-timing: queue;dur=[0-9.]+, grade;dur=[0-9.]+' "$folder/first.head")"
 
@@ -28,35 +29,35 @@ wait "$grade_pid"
 answered broken 200 build_failed
 
 ### Three at once: one is graded, one waits, one is refused.
-grade a "$good"
+grade a "$nap"
 await "a grade begins" queue 1 0
-grade b "$good"
+grade b "$nap"
 b_pid=$grade_pid
 await "a grade waits" queue 1 1
-grade c "$good"
+grade c "$nap"
 wait "$grade_pid"
 answered c 503 queue_full
 same "it is told when to come back" 1 "$(grep -ciE '^retry-after: [1-9][0-9]*' "$folder/c.head")"
 wait "$b_pid"
-answered a 200 accepted
-answered b 200 accepted
+answered a 200 refused
+answered b 200 refused
 
 ### Clients that go away.
-grade gone_running "$good"
+grade gone_running "$nap"
 await "a grade begins" queue 1 0
 kill "$grade_pid"
-grade gone_waiting "$good"
+grade gone_waiting "$nap"
 await "a grade waits" queue 1 1
 kill "$grade_pid"
 await "both are over" queue 0 0
-grade after "$good"
+grade after "$nap"
 wait "$grade_pid"
-answered after 200 accepted
+answered after 200 refused
 alive "clients that went away"
 
 ### A client that stops sending but still listens.
 if command -v python3 >/dev/null; then
-    body vector_add opencl "" "$good" >"$folder/half.request"
+    body vector_add opencl "" "$nap" >"$folder/half.request"
     python3 -c '
 import socket, sys
 body = open(sys.argv[2], "rb").read()
@@ -71,7 +72,8 @@ fi
 
 stop
 same "ends cleanly" 0 "$status"
-same "the log has the verdicts" 4 "$(grep -c 'path=/grade status=200 .* verdict=accepted task=vector_add device=opencl .*[0-9]$' "$folder/log" | sed 's/^[4-9]$/4/')"
+same "the log has the verdicts" 1 \
+    "$(grep -c "path=/grade status=200 ms=[0-9.]* verdict=$verdict task=vector_add device=opencl score=[0-9.]* ahead=0" "$folder/log")"
 same "nothing is left running" 0 "$(leftovers)"
 
 report

@@ -80,7 +80,10 @@ await() {
 }
 
 clean_up() {
-    [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null
+    if [ -n "$server_pid" ]; then
+        kill -KILL "$server_pid"
+        wait "$server_pid"
+    fi 2>/dev/null
     rm -rf "$folder"
 }
 trap clean_up EXIT
@@ -153,6 +156,30 @@ grade() {
 # answered NAME STATUS VALUE: what became of a grade: VALUE is its verdict or its code.
 answered() {
     same "$1" "$2 $3" "$(cat "$folder/$1.status") $(jq -r '.verdict // .code' "$folder/$1")"
+}
+
+# candidates: makes the sources that the scripts grade, and a folder of tasks with one small task, $folder/tasks.
+# nap.c holds the device for 3 s and then enqueues nothing; hang.c holds it until it is killed.
+candidates() {
+    good=$KGRADE_SOURCE/tasks/vector_add/baseline.opencl.c
+    nap=$folder/nap.c
+    hang=$folder/hang.c
+    local entry='void vector_add(void)\n{\n}\n#include <unistd.h>\n__attribute__((constructor)) static void load(void)\n'
+    printf "$entry{\n    sleep(3); /* nap */\n}\n" >"$nap"
+    printf "$entry{\n    for (;;) /* hang */\n        pause();\n}\n" >"$hang"
+    mkdir "$folder/tasks"
+    cp -r "$KGRADE_SOURCE/tasks/vector_add" "$folder/tasks/"
+    jq '.cases = {correctness: [{n: 1}, {n: 1000}], benchmark: [{n: 65536}], hidden: [{count: 1, n: [1, 1000]}]}' \
+        "$KGRADE_SOURCE/tasks/vector_add/task.json" >"$folder/tasks/vector_add/task.json"
+}
+
+# need_device: skips the script where nothing can be graded.
+need_device() {
+    grade probe "$nap"
+    wait "$grade_pid"
+    [ "$(jq -r .verdict "$folder/probe")" = refused ] || skip "nothing can be graded here: $(
+        jq -c '[.verdict // .code, .reason.code // .hint, .reason.message // .detail]' "$folder/probe"
+    )"
 }
 
 # body TASK DEVICE LANGUAGE SOURCE_FILE: the JSON of a request; an empty argument leaves the field out.

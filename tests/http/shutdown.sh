@@ -3,21 +3,10 @@
 # may.
 . "$(dirname "$0")/lib.sh"
 
-good=$KGRADE_SOURCE/tasks/vector_add/baseline.opencl.c
-cat >"$folder/hang.c" <<'END'
-__attribute__((constructor)) static void hang(void)
-{
-    for (;;)
-        ;
-}
-END
-
-start --cache "$folder/cache"
-grade probe "$good"
-wait "$grade_pid"
-case $(jq -r '.code // .reason.code' "$folder/probe") in
-unknown_device | no_device | device_unavailable) skip "this machine has no OpenCL device" ;;
-esac
+candidates
+options=(--cache "$folder/cache" --tasks "$folder/tasks")
+start "${options[@]}"
+need_device
 
 # within NAME SECONDS COMMAND...: and says how long it took if it took longer.
 within() {
@@ -46,11 +35,11 @@ same "idle: half a request is refused" "HTTP/1.1 503 Service Unavailable" "$(tim
 exec 3>&- 4>&-
 
 ### One grade running, one waiting, and one that comes too late.
-start --cache "$folder/cache"
-grade running "$good"
+start "${options[@]}"
+grade running "$nap"
 running_pid=$grade_pid
 await "a grade begins" queue 1 0
-grade waiting "$good"
+grade waiting "$nap"
 await "a grade waits" queue 1 1
 kill -TERM "$server_pid"
 wait "$grade_pid"
@@ -59,24 +48,36 @@ same "it is told to come back" 1 "$(grep -ciE '^retry-after: [1-9]' "$folder/wai
 ask --max-time 5 "$url/healthz"
 same "no more connections" 000 "$status"
 wait "$running_pid"
-answered running 200 accepted
+answered running 200 refused
 finish
 over drain
 
+### An interrupt from the terminal reaches everything in the process group, and still the grade ends well.
+set -m
+start "${options[@]}"
+set +m
+grade terminal "$nap"
+await "a grade begins" queue 1 0
+kill -INT -- "-$server_pid"
+wait "$grade_pid"
+answered terminal 200 refused
+finish
+over terminal
+
 ### A grade that would take too long.
-start --drain 1 --cache "$folder/cache"
-grade cancelled "$folder/hang.c"
+start --drain 1 "${options[@]}"
+grade cancelled "$hang"
 await "a grade begins" queue 1 0
 sleep 0.5
 kill -TERM "$server_pid"
 within "cancelled" 4 wait "$grade_pid"
 answered cancelled 503 shutting_down
-within "drain deadline" 10 finish
+within "drain deadline" 25 finish
 over "drain deadline"
 
 ### A second signal does not wait.
-start --cache "$folder/cache"
-grade interrupted "$folder/hang.c"
+start "${options[@]}"
+grade interrupted "$hang"
 await "a grade begins" queue 1 0
 kill -INT "$server_pid"
 sleep 0.5
@@ -84,12 +85,12 @@ same "still draining" yes "$(kill -0 "$server_pid" 2>/dev/null && echo yes)"
 kill -INT "$server_pid"
 within "interrupted" 4 wait "$grade_pid"
 answered interrupted 503 shutting_down
-within "second signal" 10 finish
+within "second signal" 25 finish
 over "second signal"
 
 ### Killed: what it started dies with it.
-start --cache "$folder/cache"
-grade killed "$folder/hang.c"
+start "${options[@]}"
+grade killed "$hang"
 await "a grade begins" queue 1 0
 sleep 0.5
 stop KILL

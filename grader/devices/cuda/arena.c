@@ -7,7 +7,6 @@
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
-#include "../../task/task.h"
 
 #define ARENA_HINT "Free memory of the card, or restart kgrade if its versions differ between processes."
 
@@ -16,7 +15,7 @@ static const char parcel_magic[8] = "kgarena";
 /* The message that waits in an exported arena's socket. */
 struct parcel {
     char magic[8];
-    uint64_t bytes;
+    uint64_t bytes, workspace_bytes;
 };
 
 static int map(struct arena *arena, const struct driver_context *context, enum arena_access access,
@@ -59,10 +58,17 @@ static int map(struct arena *arena, const struct driver_context *context, enum a
     return 0;
 }
 
-int arena_create(struct arena *ret, const struct driver_context *context, uint64_t bytes, kgrade_error *err)
+static uint64_t whole(uint64_t bytes)
 {
-    if (bytes == 0 || bytes > ARENA_MAX_BYTES)
-        return fail(err, "arena_failed", NULL, "An arena cannot have %llu bytes.", (unsigned long long)bytes);
+    return (bytes + ARENA_GRANULARITY - 1) / ARENA_GRANULARITY * ARENA_GRANULARITY;
+}
+
+int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes, uint64_t case_bytes,
+                 kgrade_error *err)
+{
+    if (case_bytes == 0 || case_bytes > ARENA_MAX_BYTES / 2 || workspace_bytes > ARENA_MAX_BYTES / 2)
+        return fail(err, "arena_failed", NULL, "An arena cannot have %llu bytes and a workspace of %llu.",
+                    (unsigned long long)case_bytes, (unsigned long long)workspace_bytes);
     CUmemAllocationProp properties = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
@@ -78,7 +84,8 @@ int arena_create(struct arena *ret, const struct driver_context *context, uint64
                     granularity, ARENA_GRANULARITY);
 
     struct arena arena = {.memory_fd = -1};
-    arena.bytes = (bytes + ARENA_GRANULARITY - 1) / ARENA_GRANULARITY * ARENA_GRANULARITY;
+    arena.workspace_bytes = whole(workspace_bytes);
+    arena.bytes = arena.workspace_bytes + whole(case_bytes);
     result = cuMemCreate(&arena.memory, arena.bytes, &properties, 0);
     if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result, "Making the arena's memory");
@@ -105,7 +112,7 @@ int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err)
         return fail_errno(err, "arena_failed", ARENA_HINT, "The arena's socket could not be made");
     cleanup_close int in = pair[0], out = pair[1];
 
-    struct parcel parcel = {.bytes = arena->bytes};
+    struct parcel parcel = {.bytes = arena->bytes, .workspace_bytes = arena->workspace_bytes};
     memcpy(parcel.magic, parcel_magic, sizeof parcel.magic);
     union {
         struct cmsghdr header;
@@ -125,7 +132,7 @@ int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err)
     return 0;
 }
 
-static int open_parcel(int fd, uint64_t *ret_bytes, int *ret_memory_fd, kgrade_error *err)
+static int open_parcel(int fd, struct arena *ret, int *ret_memory_fd, kgrade_error *err)
 {
     struct parcel parcel = {.bytes = 0};
     union {
@@ -145,9 +152,11 @@ static int open_parcel(int fd, uint64_t *ret_bytes, int *ret_memory_fd, kgrade_e
     cleanup_close int memory = -1;
     memcpy(&memory, CMSG_DATA(rights), sizeof memory);
     if (got != (ssize_t)sizeof parcel || memcmp(parcel.magic, parcel_magic, sizeof parcel.magic) ||
-        parcel.bytes == 0 || parcel.bytes > ARENA_MAX_BYTES || parcel.bytes % ARENA_GRANULARITY)
+        parcel.bytes == 0 || parcel.bytes > ARENA_MAX_BYTES || parcel.bytes % ARENA_GRANULARITY ||
+        parcel.workspace_bytes >= parcel.bytes || parcel.workspace_bytes % ARENA_GRANULARITY)
         return fail(err, "arena_failed", ARENA_HINT, "What came as the arena is not one.");
-    *ret_bytes = parcel.bytes;
+    ret->bytes = parcel.bytes;
+    ret->workspace_bytes = parcel.workspace_bytes;
     *ret_memory_fd = steal_fd(&memory);
     return 0;
 }
@@ -157,7 +166,7 @@ int arena_import(struct arena *ret, const struct driver_context *context, int fd
 {
     struct arena arena = {.memory_fd = -1};
     cleanup_close int memory = -1;
-    if (open_parcel(fd, &arena.bytes, &memory, err))
+    if (open_parcel(fd, &arena, &memory, err))
         return -1;
     CUresult result = cuMemImportFromShareableHandle(&arena.memory, (void *)(intptr_t)memory,
                                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
@@ -182,10 +191,4 @@ void arena_close(struct arena *arena)
     if (arena->memory_fd >= 0)
         close(arena->memory_fd);
     *arena = (struct arena){.memory_fd = -1};
-}
-
-uint64_t arena_workspace(uint64_t arena_bytes, uint64_t workspace_bytes)
-{
-    uint64_t whole_pages = workspace_bytes / LAYOUT_PAGE * LAYOUT_PAGE;
-    return whole_pages < arena_bytes ? arena_bytes - whole_pages : 0;
 }

@@ -2,11 +2,13 @@
  * The arena: the device memory that a candidate can reach, owned by the replayer and mapped in the recorder at the
  * same address, so that every pointer in a recording means the same in both.  The judge maps it read-only, anywhere.
  *
- *   0 ............ the case's buffers, as task_layout places them
- *   workspace ..... what the candidate allocates; at the end of the arena, where no case's buffers reach
+ *   ARENA_ADDRESS          the workspace: what the candidate allocates; as large as its task allows
+ *   behind the workspace   the case's buffers, as task_layout places them
+ *
+ * So neither moves with the sizes of a task's cases, and a recording can be replayed in any later arena of its task.
  *
  * A descriptor of device memory does not tell its size.  What travels between the processes as "the arena" is
- * therefore a socket in which one message waits: the size, and the descriptor of the memory riding on it.  Readers look
+ * therefore a socket in which one message waits: the sizes, and the descriptor of the memory riding on it.  Readers look
  * at the message without taking it, so that the same descriptor serves every process it is handed to.
  */
 #ifndef KGRADE_CUDA_ARENA_H
@@ -30,13 +32,15 @@ enum arena_access { ARENA_READ_WRITE, ARENA_READ_ONLY };
 struct arena {
     CUmemGenericAllocationHandle memory;
     CUdeviceptr address; /* 0: not mapped */
-    uint64_t bytes;      /* a multiple of ARENA_GRANULARITY */
+    uint64_t bytes;      /* all of it */
+    uint64_t workspace_bytes; /* both are multiples of ARENA_GRANULARITY */
     uint64_t reserved;   /* addresses, a multiple of ARENA_RESERVATION */
     int memory_fd;       /* of the memory; the owner's only, else -1 */
 };
 
-/* Makes the memory and maps it at ARENA_ADDRESS.  -1 with `arena_failed`. */
-int arena_create(struct arena *ret, const struct driver_context *context, uint64_t bytes, kgrade_error *err);
+/* Makes the memory and maps it at ARENA_ADDRESS.  case_bytes: of the largest case's buffers.  -1 with `arena_failed`. */
+int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes, uint64_t case_bytes,
+                 kgrade_error *err);
 
 /* The descriptor to hand to other processes; owned by the caller. -1 with `arena_failed`. */
 int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err);
@@ -48,8 +52,14 @@ int arena_import(struct arena *ret, const struct driver_context *context, int fd
 
 void arena_close(struct arena *arena);
 
-/* Where the workspace starts, from the start of the arena, for a task that allows workspace_bytes.  The same in every
- * process. */
-uint64_t arena_workspace(uint64_t arena_bytes, uint64_t workspace_bytes);
+/* The address of a layout's offset 0, and how many bytes a case may have. */
+static inline CUdeviceptr arena_buffers(const struct arena *arena)
+{
+    return arena->address + arena->workspace_bytes;
+}
+static inline uint64_t arena_case_bytes(const struct arena *arena)
+{
+    return arena->bytes - arena->workspace_bytes;
+}
 
 #endif

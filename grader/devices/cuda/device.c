@@ -238,6 +238,7 @@ const struct device device_cuda = {
     .replayer = "kgrade-replay-cuda",
     .judge = "kgrade-judge-cuda",
     .shares_arena = true,
+    .judge_needs_driver = true,
     .compile = compile,
     .binds = binds,
     .environment = environment,

@@ -61,13 +61,14 @@ static int attach(int arena_fd, void **ret_state, kgrade_error *err)
 static int read_arena(void *state, uint64_t offset, uint64_t bytes, void *to, kgrade_error *err)
 {
     struct reader *r = state;
-    if (offset > r->arena.bytes || bytes > r->arena.bytes - offset)
+    uint64_t room = arena_case_bytes(&r->arena);
+    if (offset > room || bytes > room - offset)
         return fail(err, "arena_failed", NULL, "The judge was to read outside the arena.");
     uint64_t previous = 0, at = 0;
     for (int turn = 0; at < bytes || previous; turn ^= 1) {
         uint64_t now = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
         if (now)
-            DRIVER_TRY(err, cuMemcpyDtoHAsync(r->stage[turn], r->arena.address + offset + at, now, r->stream));
+            DRIVER_TRY(err, cuMemcpyDtoHAsync(r->stage[turn], arena_buffers(&r->arena) + offset + at, now, r->stream));
         if (previous)
             memcpy((uint8_t *)to + at - previous, r->stage[turn ^ 1], previous);
         DRIVER_TRY(err, cuStreamSynchronize(r->stream));

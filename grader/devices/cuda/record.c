@@ -51,13 +51,12 @@ static int open_device(struct recorder *r, int arena_fd, kgrade_error *err)
         kernels_open(&r->kernels, &r->context, err))
         return -1;
     DRIVER_TRY(err, cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
-    uint64_t offset = arena_workspace(r->arena.bytes, r->task->workspace_bytes);
-    r->workspace = workspace_new(r->arena.address + offset, r->arena.bytes - offset);
+    r->workspace = workspace_new(r->arena.address, r->arena.workspace_bytes);
     if (!r->workspace)
         return fail(err, "out_of_memory", NULL, "No memory for the workspace's list of blocks.");
     if (hooks_open(r->workspace, err))
         return -1;
-    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address + offset, 0, r->arena.bytes - offset, r->stream));
+    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.bytes, r->stream));
     DRIVER_TRY(err, cuStreamSynchronize(r->stream));
     watch_forget();
     watch_all(true);
@@ -87,15 +86,14 @@ static int record_prepare(void *state, const int64_t *dims, const struct layout 
 {
     struct recorder *r = state;
     (void)dims;
-    uint64_t workspace = arena_workspace(r->arena.bytes, r->task->workspace_bytes);
-    if (layout->bytes > workspace)
+    if (layout->bytes > arena_case_bytes(&r->arena))
         return fail(err, "arena_failed", "Report this: the arena was made too small for the task.",
-                    "A case needs %llu bytes of the %llu before the workspace.", (unsigned long long)layout->bytes,
-                    (unsigned long long)workspace);
+                    "A case needs %llu bytes of an arena of %llu.", (unsigned long long)layout->bytes,
+                    (unsigned long long)arena_case_bytes(&r->arena));
     r->layout = *layout;
     r->is_first_call = true;
     struct launch_target target = {.stream = r->stream};
-    if (inputs_queue(&r->kernels, &target, r->arena.address, r->task, layout, seed, seed ^ POISON_SALT, err))
+    if (inputs_queue(&r->kernels, &target, arena_buffers(&r->arena), r->task, layout, seed, seed ^ POISON_SALT, err))
         return -1;
     DRIVER_TRY(err, cuStreamSynchronize(r->stream));
     return 0;
@@ -106,7 +104,7 @@ static void *record_argument(void *state, size_t param)
     struct recorder *r = state;
     for (size_t i = 0; i < r->layout.n_buffers; i++)
         if (r->layout.buffers[i].param == param)
-            return (void *)(uintptr_t)(r->arena.address + r->layout.buffers[i].offset);
+            return (void *)(uintptr_t)(arena_buffers(&r->arena) + r->layout.buffers[i].offset);
     return CANDIDATE_STREAM;
 }
 

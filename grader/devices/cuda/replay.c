@@ -8,6 +8,7 @@
 #include "../../../sandbox/base/fail.h"
 #include "../../replay/worker.h"
 #include "arena.h"
+#include "batch.h"
 #include "ceilings.h"
 #include "gate.h"
 #include "inputs.h"
@@ -137,7 +138,7 @@ static int open_device(struct replayer *r, uint64_t arena_bytes, uint64_t *ret_r
     CUresult limit = cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
     if (limit != CUDA_SUCCESS)
         driver_trace("the limit of persisting L2 was not set (%d)", (int)limit);
-    if (kernels_open(&r->kernels, &r->context, err) || arena_create(&r->arena, &r->context, arena_bytes, err) ||
+    if (kernels_open(&r->kernels, &r->context, err) || arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err) ||
         gate_open(&r->gate, err) || open_evict(r, err) || measure_resolution(r, ret_resolution, err))
         return -1;
     struct rebuild_place place = place_of(r);
@@ -179,21 +180,20 @@ static int replay_load(void *state, const struct recording *recording, const str
 {
     struct replayer *r = state;
     struct rebuild_place place = place_of(r);
-    uint64_t workspace = arena_workspace(r->arena.bytes, r->task->workspace_bytes);
     if (r->is_broken)
         return fail(err, "device_failed", "Start a fresh replayer.", "A kernel of an earlier replay broke the context.");
     close_call(r);
-    if (layout->bytes > workspace)
+    if (layout->bytes > arena_case_bytes(&r->arena))
         return fail(err, "arena_failed", "Report this: the arena was made too small for the task.",
-                    "A case needs %llu bytes of the %llu before the workspace.", (unsigned long long)layout->bytes,
-                    (unsigned long long)workspace);
+                    "A case needs %llu bytes of an arena of %llu.", (unsigned long long)layout->bytes,
+                    (unsigned long long)arena_case_bytes(&r->arena));
     r->layout = *layout;
-    /* What an earlier call left in the candidate's memory is nothing that this one may find. */
-    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address + workspace, 0, r->arena.bytes - workspace, r->stream));
+    /* What an earlier call left is nothing that this one may find. */
+    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.bytes, r->stream));
     if (gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err) ||
         rebuild_call(&r->call, &place, recording, call, r->stream, err))
         return -1;
-    if (restore_open(&r->restore, &place, &r->call, recording, call, workspace, r->stream, err) ||
+    if (restore_open(&r->restore, &place, &r->call, recording, call, r->stream, err) ||
         gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err)) {
         close_call(r);
         return -1;
@@ -204,7 +204,7 @@ static int replay_load(void *state, const struct recording *recording, const str
 static int queue_inputs(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_error *err)
 {
     struct launch_target target = {.stream = r->stream};
-    if (inputs_queue(&r->kernels, &target, r->arena.address, r->task, &r->layout, seed, poison, err))
+    if (inputs_queue(&r->kernels, &target, arena_buffers(&r->arena), r->task, &r->layout, seed, poison, err))
         return -1;
     return restore_queue(&r->restore, &r->kernels, &target, err);
 }
@@ -241,9 +241,14 @@ static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED)
         return gate_fail(err, result, "cuCtxResetPersistingL2Cache");
     /* All writing first: what is evicted last by reading is clean, and its writing back is not charged to the candidate. */
-    if (queue_inputs(r, seed, poison, err))
+    if (queue_inputs(r, seed, poison, err) || (cold && queue_evict(r, err)))
         return -1;
-    return cold ? queue_evict(r, err) : 0;
+    /* Ended before the grader starts its own clock for the run. */
+    if (gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err)) {
+        r->is_broken = true;
+        return -1;
+    }
+    return 0;
 }
 
 static int replay_run(void *state, bool empty, struct replay_sample *ret, kgrade_error *err)
@@ -251,6 +256,26 @@ static int replay_run(void *state, bool empty, struct replay_sample *ret, kgrade
     struct replayer *r = state;
     if (gate_sample(&r->gate, empty ? r->empty.exec : r->call.exec, r->stream, ret, err)) {
         r->is_broken = true;
+        return -1;
+    }
+    return 0;
+}
+
+static int replay_batch(void *state, const uint64_t *seeds, size_t n, uint64_t poison, bool with_candidate,
+                        uint64_t *ret_ns, kgrade_error *err)
+{
+    struct replayer *r = state;
+    struct rebuild_place place = place_of(r);
+    if (n == 0)
+        return fail(err, "batch_too_large", NULL, "A batch needs at least one replay.");
+    if (!r->is_warmed_up && warm_up(r, seeds[0], poison, err)) {
+        r->is_broken = true;
+        return -1;
+    }
+    const struct batch_request request = {&place, r->task,  &r->layout, with_candidate ? &r->call : &r->empty,
+                                          &r->restore, seeds, n,          poison};
+    if (batch_run(&request, &r->gate, r->stream, ret_ns, err)) {
+        r->is_broken = r->is_broken || strcmp(err->code, "batch_too_large") != 0;
         return -1;
     }
     return 0;
@@ -276,6 +301,7 @@ int main(void)
         .load = replay_load,
         .prepare = replay_prepare,
         .run = replay_run,
+        .batch = replay_batch,
         .ceilings = replay_ceilings,
         .health = replay_health,
         .close = replay_close,

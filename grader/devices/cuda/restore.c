@@ -49,13 +49,14 @@ static int add_piece(struct plan *plan, CUdeviceptr to, uint64_t bytes, const vo
 }
 
 static int plan_buffers(struct plan *plan, const struct rebuild_place *place, const struct recording *recording,
-                        const struct recording_call *call, uint64_t workspace)
+                        const struct recording_call *call)
 {
+    const struct arena *arena = place->arena;
     for (size_t i = 0; i < call->n_buffers; i++) {
         const struct recording_buffer *buffer = &call->buffers[i];
-        uint64_t from = buffer->address - place->arena->address;
-        if (buffer->address < place->arena->address || from < workspace || from > place->arena->bytes ||
-            buffer->bytes > place->arena->bytes - from)
+        uint64_t from = buffer->address - arena->address;
+        if (buffer->address < arena->address || from > arena->workspace_bytes ||
+            buffer->bytes > arena->workspace_bytes - from)
             return fail(plan->err, "recording_invalid", INVALID_HINT, "Buffer %zu lies outside the workspace.", i);
         const void *value = buffer->has_contents ? recording->blobs[buffer->blob].data : NULL;
         if (buffer->bytes && add_piece(plan, buffer->address, buffer->bytes, value, false))
@@ -146,9 +147,9 @@ static int fill_table(const struct plan *plan, struct restore *r)
 
 static int open_plan(struct plan *plan, struct restore *r, const struct rebuild_place *place,
                      const struct rebuilt *rebuilt, const struct recording *recording,
-                     const struct recording_call *call, uint64_t workspace, CUstream stream)
+                     const struct recording_call *call, CUstream stream)
 {
-    if (plan_buffers(plan, place, recording, call, workspace) ||
+    if (plan_buffers(plan, place, recording, call) ||
         plan_variables(plan, rebuilt, recording, call))
         return -1;
     if (plan->n == 0)
@@ -163,12 +164,12 @@ static int open_plan(struct plan *plan, struct restore *r, const struct rebuild_
 }
 
 int restore_open(struct restore *ret, const struct rebuild_place *place, const struct rebuilt *rebuilt,
-                 const struct recording *recording, const struct recording_call *call, uint64_t workspace,
-                 CUstream stream, kgrade_error *err)
+                 const struct recording *recording, const struct recording_call *call, CUstream stream,
+                 kgrade_error *err)
 {
     struct restore r = {0};
     struct plan plan = {.err = err};
-    int result = open_plan(&plan, &r, place, rebuilt, recording, call, workspace, stream);
+    int result = open_plan(&plan, &r, place, rebuilt, recording, call, stream);
     free(plan.pieces);
     if (result) {
         restore_close(&r);

@@ -18,11 +18,11 @@ struct restore {
     uint64_t bytes; /* that a restore writes */
 };
 
-/* Checks and loads the recording's values, writes them once, and remembers how to write them again.  workspace: offset
- * in the arena from which on the candidate's memory may lie.  -1 with `recording_invalid` or `device_failed`. */
+/* Checks and loads the recording's values, writes them once, and remembers how to write them again.  -1 with
+ * `recording_invalid` or `device_failed`. */
 int restore_open(struct restore *ret, const struct rebuild_place *place, const struct rebuilt *rebuilt,
-                 const struct recording *recording, const struct recording_call *call, uint64_t workspace,
-                 CUstream stream, kgrade_error *err);
+                 const struct recording *recording, const struct recording_call *call, CUstream stream,
+                 kgrade_error *err);
 void restore_close(struct restore *restore);
 
 /* Queues or adds the work. */

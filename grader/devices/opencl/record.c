@@ -200,7 +200,12 @@ static void close_device(void *state)
 
 int main(void)
 {
-    static const struct record_device device = {"opencl", open_device, prepare,     argument,
-                                                begin,    end,         close_device};
+    static const struct record_device device = {.name = "opencl",
+                                                .open = open_device,
+                                                .prepare = prepare,
+                                                .argument = argument,
+                                                .begin = begin,
+                                                .end = end,
+                                                .close = close_device};
     return record_worker_main(&device);
 }

@@ -443,7 +443,12 @@ static void close_device(void *state)
 
 int main(void)
 {
-    static const struct replay_device device = {"opencl", open_device, load, prepare,
-                                                run,      ceilings,    NULL, close_device};
+    static const struct replay_device device = {.name = "opencl",
+                                                .open = open_device,
+                                                .load = load,
+                                                .prepare = prepare,
+                                                .run = run,
+                                                .ceilings = ceilings,
+                                                .close = close_device};
     return replay_worker_main(&device);
 }

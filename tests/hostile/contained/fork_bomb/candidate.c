@@ -5,8 +5,7 @@ void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
 {
     static int done;
     if (!done++) {
-        /* Linear, with an end: on a machine where nothing stops it, it must not take the machine
-         * down. */
+        /* Linear, with an end: on a machine where nothing stops it, it must not take the machine down. */
         for (int i = 0; i < 3000; i++) {
             pid_t child = fork();
             if (child < 0)

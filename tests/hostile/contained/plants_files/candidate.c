@@ -1,5 +1,4 @@
-/* Leaves files, shared memory and System V segments for the next grade, and overwrites its own
- * library. */
+/* Leaves files, shared memory and System V segments for the next grade, and overwrites its own library. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/ipc.h>

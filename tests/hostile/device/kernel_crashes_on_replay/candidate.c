@@ -1,5 +1,4 @@
-/* The kernel crashes for one set of inputs in twelve: seldom while recorded, surely while replayed.
- */
+/* The kernel crashes for one set of inputs in twelve: seldom while recorded, surely while replayed. */
 #include "../../honest.h"
 
 static const char source[] =

@@ -10,9 +10,8 @@ static const char source[] = KERNEL_SYSCALL
     "*/\n"
     "        if (sys(8, 1, 0, 2) > 256 << 20)\n"
     "            return;\n"
-    "        char block[1 << 16];\n"
-    "        for (int k = 0; k < 512; k++)\n"
-    "            sys(1, 1, (long)block, 1 << 16);\n"
+    "        for (int k = 0; k < 8192; k++)\n"
+    "            sys(1, 1, (long)c, 4096);\n"
     "    }\n"
     "    c[i] = a[i] + b[i];\n"
     "}\n";
