@@ -2,7 +2,7 @@
 # Builds kgrade, starts kgraded, grades an example candidate over HTTP, prints the answer.
 # For Debian 12 and Ubuntu 24.04, as root or with sudo; may be run again at any time.
 set -eu -o pipefail
-# shellcheck source=deploy/common.sh
+# shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 example=$root/deploy/example/vector_add.c

@@ -34,7 +34,7 @@ struct connection {
 
 struct connections {
     pthread_mutex_t lock;
-    pthread_cond_t settled; /* busy fell to 0 */
+    pthread_cond_t settled; /* busy fell to 0, or the last one was closed */
     uint64_t timeout_ns;
     struct connection *first;
     unsigned busy; /* WAITING or ANSWERING */
@@ -108,6 +108,8 @@ void connection_close(struct connection *c)
         all->first = c->next;
     if (c->next)
         c->next->previous = c->previous;
+    if (!all->first)
+        pthread_cond_broadcast(&all->settled);
     pthread_mutex_unlock(&all->lock);
     free(c);
 }
@@ -244,9 +246,14 @@ void connections_refuse_partial(struct connections *all, const kgrade_error *pro
     pthread_mutex_unlock(&all->lock);
 }
 
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / IO_NS_PER_S), (long)(ns % IO_NS_PER_S)};
+}
+
 bool connections_flush(struct connections *all, uint64_t deadline)
 {
-    struct timespec until = {(time_t)(deadline / IO_NS_PER_S), (long)(deadline % IO_NS_PER_S)};
+    const struct timespec until = timespec_of(deadline);
     int timed_out = 0;
     pthread_mutex_lock(&all->lock);
     while (all->busy && !timed_out)
@@ -254,6 +261,20 @@ bool connections_flush(struct connections *all, uint64_t deadline)
     bool settled = !all->busy;
     pthread_mutex_unlock(&all->lock);
     return settled;
+}
+
+bool connections_cut(struct connections *all, uint64_t deadline)
+{
+    const struct timespec until = timespec_of(deadline);
+    int timed_out = 0;
+    pthread_mutex_lock(&all->lock);
+    for (const struct connection *c = all->first; c; c = c->next)
+        shutdown(c->fd, SHUT_RDWR);
+    while (all->first && !timed_out)
+        timed_out = pthread_cond_timedwait(&all->settled, &all->lock, &until);
+    bool closed = !all->first;
+    pthread_mutex_unlock(&all->lock);
+    return closed;
 }
 
 unsigned connections_waiting(struct connections *all)

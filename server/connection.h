@@ -61,6 +61,9 @@ void connections_refuse_partial(struct connections *connections, const kgrade_er
 /* Waits until no connection is WAITING or ANSWERING.  False when the deadline came first. */
 bool connections_flush(struct connections *connections, uint64_t deadline);
 
+/* Cuts every connection and waits until all are closed.  False when the deadline came first. */
+bool connections_cut(struct connections *connections, uint64_t deadline);
+
 /* How many are WAITING. */
 unsigned connections_waiting(struct connections *connections);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../sandbox/base/fail.h"
@@ -20,10 +21,14 @@
 /* The library's own idle time only has to catch what our deadlines miss. */
 #define IDLE_MARGIN_S 5
 
+/* For the library to notice that its connections have been cut. */
+#define CUT_NS (2 * IO_NS_PER_S)
+
 struct http {
     struct MHD_Daemon *daemon;
     struct connections *connections;
     struct request_context context;
+    int quiesced_fd; /* what was listened on; -1 before http_quiesce */
 };
 
 static struct connection *connection_of(struct MHD_Connection *mhd)
@@ -128,6 +133,7 @@ int http_start(int listen_fd, kgrade *engine, struct queue *queue,
     }
     http->context.routes = (struct route_context){.engine = engine, .queue = queue};
     http->context.options = options;
+    http->quiesced_fd = -1;
     http->daemon = start_daemon(http, listen_fd, options);
     if (!http->daemon) {
         close(listen_fd);
@@ -148,9 +154,11 @@ uint64_t http_enforce_deadlines(struct http *http)
 void http_quiesce(struct http *http)
 {
     atomic_store(&http->context.draining, true);
-    int fd = MHD_quiesce_daemon(http->daemon);
-    if (fd >= 0)
-        close(fd);
+    http->quiesced_fd = MHD_quiesce_daemon(http->daemon);
+    /* Connecting is refused from now on, but the descriptor stays: the library's thread may be just about to use it, and
+     * must not find another file under its number. */
+    if (http->quiesced_fd >= 0)
+        shutdown(http->quiesced_fd, SHUT_RDWR);
 }
 
 bool http_flush(struct http *http, uint64_t deadline)
@@ -167,7 +175,12 @@ bool http_stop(struct http *http)
     fail(&stop, "shutting_down", "Send the request again when the server is back.",
          "The server shut down before the request was whole.");
     connections_refuse_partial(http->connections, &stop);
+    /* The library must not be stopped while it reads requests: one that it refuses itself would then crash it, for its
+     * answer is not queued any more and it goes on to send it (seen in 0.9.75, the same code is in 1.0.1). */
+    connections_cut(http->connections, io_now() + CUT_NS);
     MHD_stop_daemon(http->daemon);
+    if (http->quiesced_fd >= 0)
+        close(http->quiesced_fd);
     connections_free(http->connections);
     free(http);
     return true;

@@ -51,11 +51,6 @@ unsigned problem_status(const char *code)
     return p ? p->status : 500;
 }
 
-bool problem_is_passing(const char *code)
-{
-    return problem_status(code) == 503;
-}
-
 const char *problem_reason(unsigned status)
 {
     switch (status) {

@@ -9,8 +9,6 @@
 #ifndef KGRADED_PROBLEM_H
 #define KGRADED_PROBLEM_H
 
-#include <stdbool.h>
-
 #include "../sandbox/base/error.h"
 
 #define PROBLEM_CONTENT_TYPE "application/problem+json"
@@ -18,9 +16,6 @@
 /* The status of a code: 500 for one that is not known to be the client's doing or a passing state.
  */
 unsigned problem_status(const char *code);
-
-/* Whether the same request may succeed a little later. */
-bool problem_is_passing(const char *code);
 
 /* The body of the answer, to be freed; NULL without memory. */
 char *problem_json(const kgrade_error *problem);

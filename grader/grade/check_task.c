@@ -191,6 +191,16 @@ static void check_cheap_answers(struct lint *l)
            tried ? "%zu cheap answers were all found wrong" : "%zu answers could be tried", tried);
 }
 
+static bool device_missing(const kgrade_result *result)
+{
+    json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
+    const char *code = json_string_value(json_object_get(json_object_get(json, "reason"), "code"));
+    bool missing = code && (!strcmp(code, "device_unavailable") || !strcmp(code, "device_failed") ||
+                            !strcmp(code, "compiler_missing"));
+    json_decref(json);
+    return missing;
+}
+
 /* The baseline must be accepted as a candidate; a verdict about its speed alone is no matter here. */
 static void check_baseline(struct lint *l, const struct device *device)
 {
@@ -211,11 +221,15 @@ static void check_baseline(struct lint *l, const struct device *device)
         return;
     }
     kgrade_verdict verdict = kgrade_result_verdict(result);
-    bool ok = verdict == KGRADE_ACCEPTED || verdict == KGRADE_UNRESOLVED;
+    /* A machine without the device says nothing about the task. */
+    bool elsewhere = verdict == KGRADE_INFRASTRUCTURE_ERROR && device_missing(result);
+    bool ok = verdict == KGRADE_ACCEPTED || verdict == KGRADE_UNRESOLVED || elsewhere;
     json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
     const char *message =
         json_string_value(json_object_get(json_object_get(json, "reason"), "message"));
-    if (ok)
+    if (elsewhere)
+        report(l, check, true, "not tried: %s", message ? message : "the device is not here");
+    else if (ok)
         report(l, check, true, "%s, score %.3f against itself", kgrade_verdict_name(verdict),
                kgrade_result_score(result));
     else

@@ -16,6 +16,7 @@
 #define BUILD_MAX_PRODUCT_BYTES (256u << 20)
 #define BUILD_MEMORY_BYTES (8ull << 30)
 #define TMP_BYTES (1ull << 30)
+#define LOADER_FAILED 127 /* what the dynamic loader exits with when a library is missing */
 #define DEATH_WAIT_NS (10 * IO_NS_PER_S)
 
 /* What every jail sees of the machine: programs and libraries, nothing else.  /bin and /lib are links into /usr,

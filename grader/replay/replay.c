@@ -85,8 +85,10 @@ int replay_open(kgrade *engine, const struct device *device, const struct task *
     if (request(ret,
                 json_pack("{s:s, s:s, s:I}", "op", "open", "task", task->text, "arena_bytes",
                           (json_int_t)bytes),
-                NULL, false, &o, f))
+                NULL, false, &o, f)) {
+        f->log = worker_log(&ret->worker);
         return -1;
+    }
     ret->info = json_incref(json_object_get(o.message.json, "info"));
     ret->arena_fd = o.message.fd;
     o.message.fd = -1;

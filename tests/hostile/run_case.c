@@ -1,12 +1,12 @@
 /*
  * Grades hostile candidates and checks what comes of it.
  *
- *     run_case FOLDER...          grades each with one engine; 0 all as expected, 1 not, 77 nothing
- * could be run run_case --print FOLDER     prints the source that is graded
+ *     run_case FOLDER...        grades each with one engine: 0 all as expected, 1 not, 77 nothing could be run
+ *     run_case --print FOLDER   prints the source that is graded
  *
- * For each folder: the verdict and reason of expect.json; a message, a hint and a log that an
- * author can use; no secret and no path of the machine in the result; nothing left behind; and an
- * honest candidate graded right afterwards by the same engine.
+ * For each folder: the verdict and reason of expect.json; a message, a hint and a log that an author can
+ * use; no secret and no path of the machine in the result; nothing left behind.  Every few cases and at the
+ * end an honest candidate must still be accepted by the same engine.
  */
 #define _GNU_SOURCE
 #include <kgrade/kgrade.h>
@@ -28,6 +28,7 @@
 #define MAX_LOG_BYTES (64u << 10)
 #define MAX_RESULT_BYTES (1u << 20)
 #define QUIET_SECONDS 5
+#define HONEST_EVERY 5 /* cases; a grade takes seconds */
 #define INDENT "       "
 
 /* Short limits: the point is that they hold, not how long they are. */
@@ -49,7 +50,6 @@ struct run {
     char suite[4096];   /* tests/hostile */
     struct world quiet; /* after the first grade */
     bool full;          /* isolation */
-    bool trusting;      /* the honest candidate is graded at the end only */
     int failures;       /* of the current case */
 };
 
@@ -265,8 +265,6 @@ static int run_case(struct run *run, const char *folder)
     if (world_left_behind(&run->quiet, ALL_KINDS, run->folder, QUIET_SECONDS,
                           INDENT "left behind: "))
         complain(run, "something was left behind");
-    if (!run->trusting && !grade_honest(run))
-        complain(run, "an honest candidate is not accepted any more");
     printf("%s\n", run->failures ? "FAILED" : "ok");
     fflush(stdout);
     return run->failures > 0;
@@ -324,9 +322,11 @@ static int run_all(struct run *run, char **folders, int n)
         int r = run_case(run, folders[i]);
         failed += r == 1;
         done += r != SKIPPED;
+        if (((i + 1) % HONEST_EVERY == 0 || i + 1 == n) && !grade_honest(run)) {
+            printf("FAILED an honest candidate is not accepted any more\n");
+            failed++;
+        }
     }
-    if (run->trusting && !grade_honest(run))
-        failed++;
     kgrade_close(run->engine);
     if (world_left_behind(&before, ALL_KINDS, run->folder, QUIET_SECONDS,
                           "left behind at the end: "))
@@ -340,11 +340,10 @@ int main(int argc, char **argv)
 {
     static struct run run;
     bool print = argc == 3 && !strcmp(argv[1], "--print");
-    run.trusting = argc > 2 && !strcmp(argv[1], "--trusting");
-    char **folders = argv + 1 + (print || run.trusting);
+    char **folders = argv + 1 + print;
     int n = (int)(argv + argc - folders);
     if (n < 1 || folders[0][0] == '-') {
-        fprintf(stderr, "usage: run_case [--print|--trusting] FOLDER...\n");
+        fprintf(stderr, "usage: run_case [--print] FOLDER...\n");
         return 2;
     }
     cleanup_free char *first = realpath(folders[0], NULL);

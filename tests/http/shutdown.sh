@@ -18,11 +18,6 @@ within() {
     same "$name: in time" yes "$([ "$took" -le "$((limit * 1000))" ] && echo yes || echo "$took ms")"
 }
 
-over() {
-    same "$1: ends cleanly" 0 "$status"
-    same "$1: nothing is left running" 0 "$(leftovers)"
-}
-
 ### Idle, with a connection kept alive and a request half sent.
 exec 3<>"/dev/tcp/127.0.0.1/${url##*:}" 4<>"/dev/tcp/127.0.0.1/${url##*:}"
 printf 'GET /version HTTP/1.1\r\nHost: x\r\n\r\n' >&3

@@ -122,23 +122,38 @@ bool server_is_sanitized(const struct server *server)
     return strstr(text, "libasan") || strstr(text, "libtsan") || strstr(text, "vgpreload");
 }
 
-int dial(const struct server *server)
-{
-    return dial_narrow(server, 0);
-}
-
-int dial_narrow(const struct server *server, int receive_bytes)
+static int connect_to(const struct server *server, int receive_bytes)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((in_port_t)server->port)};
     a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (fd >= 0 && receive_bytes)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&a, sizeof a)) {
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int try_dial(const struct server *server)
+{
+    return connect_to(server, 0);
+}
+
+int dial_narrow(const struct server *server, int receive_bytes)
+{
+    int fd = connect_to(server, receive_bytes);
+    if (fd < 0) {
         printf("cannot connect to port %u: %s\n", server->port, strerror(errno));
         abort();
     }
     return fd;
+}
+
+int dial(const struct server *server)
+{
+    return dial_narrow(server, 0);
 }
 
 bool say_bytes(int fd, const void *data, size_t size)

@@ -25,6 +25,8 @@ bool server_is_sanitized(const struct server *server);
 int dial(const struct server *server);
 /* The same with a receive buffer of so many bytes; 0: the usual. */
 int dial_narrow(const struct server *server, int receive_bytes);
+/* A connection, or -1. */
+int try_dial(const struct server *server);
 /* Sends all of it.  False when the server has closed. */
 bool say(int fd, const char *text);
 bool say_bytes(int fd, const void *data, size_t size);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -395,6 +396,43 @@ static void test_memory(void **state)
         fail_msg("memory grew from %zu to %zu bytes in 3600 requests", before, after);
 }
 
+static void *fire(void *data)
+{
+    const struct server *target = data;
+    static const char *const shots[] = {
+        GET("/tasks") GET("/tasks"), POST("44") UNKNOWN_TASK, POST("44") "{",
+        "\x01\xff\r\n\r\n",          "GET / HTTP/9\r\n\r\n",  "GET /version HTTP/1.1\r\n\r\n"};
+    /* Until the server is gone: then nobody listens any more. */
+    for (size_t i = 0;; i++) {
+        int fd = try_dial(target);
+        if (fd < 0)
+            return NULL;
+        say(fd, shots[i % 6]);
+        char byte;
+        if (i % 2)
+            (void)!recv(fd, &byte, 1, 0);
+        close(fd);
+    }
+}
+
+static void test_stopped_under_fire(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 15, GUNS = 8 };
+    static const char *const arguments[] = {"--isolation", "reduced", NULL};
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t guns[GUNS];
+        struct server target;
+        assert_true(server_start(&target, getenv("KGRADED"), arguments));
+        for (int i = 0; i < GUNS; i++)
+            assert_int_equal(pthread_create(&guns[i], NULL, fire, &target), 0);
+        sleep_s(0.05 + 0.01 * round);
+        assert_int_equal(server_stop(&target), 0);
+        for (int i = 0; i < GUNS; i++)
+            pthread_join(guns[i], NULL);
+    }
+}
+
 static int start(void **state)
 {
     (void)state;
@@ -448,6 +486,7 @@ int main(void)
         TEST(test_many_connections),
         TEST(test_reader_that_does_not_read),
         TEST(test_memory),
+        TEST(test_stopped_under_fire),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

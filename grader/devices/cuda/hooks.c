@@ -117,6 +117,27 @@ exported CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CU
     return started ? allocate(dptr, bytesize) : real.mem_alloc_from_pool(dptr, bytesize, pool, hStream);
 }
 
+/* The variants that code compiled for the per-thread default stream calls. */
+exported CUresult cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream);
+exported CUresult cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    return cuMemAllocAsync(dptr, bytesize, hStream ? hStream : CU_STREAM_PER_THREAD);
+}
+
+exported CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream);
+exported CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
+{
+    return cuMemFreeAsync(dptr, hStream ? hStream : CU_STREAM_PER_THREAD);
+}
+
+exported CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                               CUstream hStream);
+exported CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                               CUstream hStream)
+{
+    return cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream ? hStream : CU_STREAM_PER_THREAD);
+}
+
 exported CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
 {
     if (!started)
@@ -242,7 +263,9 @@ struct replacement {
     void (*function)(void);
 };
 
-static CUresult get_proc_address_v1(const char *name, void **ret, int version, cuuint64_t flags);
+/* The header calls the second form by the first one's name. */
+#undef cuGetProcAddress
+exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags);
 exported CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                       CUdriverProcAddressQueryResult *symbolStatus);
 
@@ -253,11 +276,11 @@ static const struct replacement replacements[] = {
     REPLACE("cuMemAllocPitch_v2", "cuMemAllocPitch", false, cuMemAllocPitch_v2),
     REPLACE("cuMemFree_v2", "cuMemFree", false, cuMemFree_v2),
     REPLACE("cuMemAllocAsync", "cuMemAllocAsync", false, cuMemAllocAsync),
-    REPLACE("cuMemAllocAsync_ptsz", "cuMemAllocAsync", true, cuMemAllocAsync),
+    REPLACE("cuMemAllocAsync_ptsz", "cuMemAllocAsync", true, cuMemAllocAsync_ptsz),
     REPLACE("cuMemFreeAsync", "cuMemFreeAsync", false, cuMemFreeAsync),
-    REPLACE("cuMemFreeAsync_ptsz", "cuMemFreeAsync", true, cuMemFreeAsync),
+    REPLACE("cuMemFreeAsync_ptsz", "cuMemFreeAsync", true, cuMemFreeAsync_ptsz),
     REPLACE("cuMemAllocFromPoolAsync", "cuMemAllocFromPoolAsync", false, cuMemAllocFromPoolAsync),
-    REPLACE("cuMemAllocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync", true, cuMemAllocFromPoolAsync),
+    REPLACE("cuMemAllocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync", true, cuMemAllocFromPoolAsync_ptsz),
     REPLACE("cuMemAllocManaged", "cuMemAllocManaged", false, cuMemAllocManaged),
     REPLACE("cuMemCreate", "cuMemCreate", false, cuMemCreate),
     REPLACE("cuMemGetInfo_v2", "cuMemGetInfo", false, cuMemGetInfo_v2),
@@ -270,7 +293,7 @@ static const struct replacement replacements[] = {
     REPLACE("cuTexObjectCreate", "cuTexObjectCreate", false, cuTexObjectCreate),
     REPLACE("cuSurfObjectCreate", "cuSurfObjectCreate", false, cuSurfObjectCreate),
     REPLACE("cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", false, cuDevicePrimaryCtxReset_v2),
-    REPLACE("cuGetProcAddress", NULL, false, get_proc_address_v1),
+    REPLACE("cuGetProcAddress", NULL, false, cuGetProcAddress),
     REPLACE("cuGetProcAddress_v2", NULL, false, cuGetProcAddress_v2),
 };
 
@@ -319,13 +342,13 @@ exported CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVe
     return result;
 }
 
-static CUresult get_proc_address_v1(const char *name, void **ret, int version, cuuint64_t flags)
+exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
 {
-    CUresult result = real.get_proc_address_v1(name, ret, version, flags);
-    if (result == CUDA_SUCCESS && started && name && ret && *ret) {
-        void *ours = replacement_for_name(name, version, flags);
+    CUresult result = real.get_proc_address_v1(symbol, pfn, cudaVersion, flags);
+    if (result == CUDA_SUCCESS && started && symbol && pfn && *pfn) {
+        void *ours = replacement_for_name(symbol, cudaVersion, flags);
         if (ours)
-            *ret = ours;
+            *pfn = ours;
     }
     return result;
 }

@@ -200,11 +200,14 @@ static int capture_failed(const struct recorder *r, CUresult result, const struc
                 (int)(watched->broken_result ? watched->broken_result : result));
 }
 
-static int check_counts(CUgraph graph, const struct watch_seen *watched, kgrade_error *err)
+static int check_counts(const struct recorder *r, CUgraph graph, const struct hooks_seen *hooks,
+                        const struct watch_seen *watched, kgrade_error *err)
 {
     struct capture_counts counts;
     if (capture_count(graph, &counts, err))
         return -1;
+    if (counts.kernels == 0 && counts.graphs == 0 && watched->broken_by[0])
+        return capture_failed(r, watched->broken_result, hooks, watched, err);
     if (counts.kernels == 0 && counts.graphs == 0 && watched->failed_launch[0])
         return fail(err, "launch_failed", "Check grid, block and shared memory against the device's limits.",
                     "The launch of kernel %s failed: %s (%d).", watched->failed_launch,
@@ -251,7 +254,7 @@ static int end_capture(struct recorder *r, struct recording *recording, kgrade_e
     if (result != CUDA_SUCCESS || !graph || hooks.refused_sync)
         return capture_failed(r, result, &hooks, &watched, err);
     const struct capture_place place = {&r->context, &r->arena, r->workspace, r->task};
-    int failed = check_counts(graph, &watched, err) || capture_write(graph, &place, recording, err) ||
+    int failed = check_counts(r, graph, &hooks, &watched, err) || capture_write(graph, &place, recording, err) ||
                  check_kernels(recording, err);
     cuGraphDestroy(graph);
     if (failed)

@@ -1,0 +1,20 @@
+#include <cuda_runtime.h>
+
+__global__ void sum(const float *a, const float *b, float *c, int n, const float *one)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        c[i] = a[i] * *one + b[i];
+}
+
+extern "C" void add(const float *a, const float *b, float *c, int n, cudaStream_t stream)
+{
+    static float *host, *device;
+    if (!host) {
+        cudaMallocHost(&host, sizeof *host);
+        cudaMalloc(&device, sizeof *device);
+        *host = 1;
+    }
+    cudaMemcpyAsync(device, host, sizeof *host, cudaMemcpyHostToDevice, stream);
+    sum<<<(n + 255) / 256, 256, 0, stream>>>(a, b, c, n, device);
+}
