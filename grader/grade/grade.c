@@ -19,7 +19,6 @@
 
 #define MAX_CASES (2 * TASK_MAX_CASES)
 #define WARM_CALLS 20u
-#define ROOFLINE_SLACK 1.25 /* a ceiling is measured, and a measurement may be low */
 #define ID_BYTES 16
 
 enum step {
@@ -88,7 +87,7 @@ static void add_case(struct grade *g, const struct task_case *c)
     if (g->n_cases < MAX_CASES) {
         g->cases[g->n_cases] = *c;
         g->results[g->n_cases] =
-            (struct case_result){.task_case = &g->cases[g->n_cases], .roofline_fraction = -1};
+            (struct case_result){.task_case = &g->cases[g->n_cases], .roofline = {.fraction = -1}};
         g->n_cases++;
     }
 }
@@ -264,44 +263,22 @@ static int measure_ceilings(struct grade *g)
     return g->slot->ceilings ? 0 : -1;
 }
 
-static double ceiling(const struct grade *g, const char *key)
-{
-    return json_number_value(json_object_get(g->slot->ceilings, key));
-}
-
-/* The least time that the task's traffic and arithmetic take at the device's measured ceilings. */
 static void apply_roofline(struct grade *g, struct case_result *r)
 {
-    struct expr_scope scope = task_scope(g->task, r->task_case->dims);
-    int64_t bytes = 0, operations = 0;
-    if (expr_eval(g->task->roofline_bytes, &scope, &bytes, NULL) ||
-        expr_eval(g->task->roofline_operations, &scope, &operations, NULL))
-        return;
-    const char *cache = json_string_value(json_object_get(g->candidate.info, "cache"));
-    bool warm = !cache || strcmp(cache, "cold");
-    double memory_ns = (double)bytes / ceiling(g, "memory_bytes_per_s") * 1e9;
-    double cache_ns = (double)bytes / ceiling(g, "cache_bytes_per_s") * 1e9;
-    double compute_ns = (double)operations / ceiling(g, "operations_per_s") * 1e9;
     double time = r->sampling.candidate.time.median;
-    r->roofline_bound = compute_ns > memory_ns ? "compute" : "memory";
-    r->roofline_fraction = fmax(memory_ns, compute_ns) / time;
-    /* With warm caches nothing says that the data comes from memory, so only the cache's rate is impossible to beat. */
-    double least = fmax(warm ? cache_ns : memory_ns, compute_ns);
-    if (r->sampling.verdict == KGRADE_ACCEPTED && time * ROOFLINE_SLACK < least) {
-        r->sampling.verdict = KGRADE_SUSPECT;
-        snprintf(r->sampling.code, sizeof r->sampling.code, "faster_than_roofline");
-        snprintf(
-            r->sampling.message, sizeof r->sampling.message,
+    r->roofline =
+        roofline_of(g->task, r->task_case->dims, g->candidate.info, g->slot->ceilings, time);
+    if (r->sampling.verdict == KGRADE_ACCEPTED && time < r->roofline.least_ns)
+        sampling_doubt(
+            &r->sampling, KGRADE_SUSPECT, "faster_than_roofline",
             "A replay took %.0f ns, but this device needs at least %.0f ns for the task's work.",
-            time, least);
-    }
+            time, r->roofline.least_ns);
 }
 
 static int sample_case(struct grade *g, struct case_result *r)
 {
     const int64_t *dims = r->task_case->dims;
     uint64_t start = io_now();
-    const char *cache = json_string_value(json_object_get(g->candidate.info, "cache"));
     const struct sampling_request request = {
         .options = &g->engine->options,
         .task = g->task,
@@ -309,7 +286,7 @@ static int sample_case(struct grade *g, struct case_result *r)
         .candidate = &g->candidate,
         .baseline = &g->baseline,
         .judge = &g->judge,
-        .cold = cache && !strcmp(cache, "cold"),
+        .cold = roofline_is_cold(g->candidate.info),
         .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns"))};
     int result = replay_load(&g->candidate, g->task, dims, &g->finding) ||
                  replay_load(&g->baseline, g->task, dims, &g->finding) ||

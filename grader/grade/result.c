@@ -125,10 +125,10 @@ json_t *case_result_json(const struct case_result *r, const struct task *task, c
     json_object_set_new(json, "speedup",
                         json_pack("{s:o, s:o, s:o, s:f}", "value", number(s->speedup), "low",
                                   number(s->low), "high", number(s->high), "confidence", 0.95));
-    if (r->roofline_fraction >= 0)
+    if (r->roofline.fraction >= 0)
         json_object_set_new(json, "roofline",
-                            json_pack("{s:o, s:s}", "fraction", number(r->roofline_fraction),
-                                      "bound", r->roofline_bound));
+                            json_pack("{s:o, s:s}", "fraction", number(r->roofline.fraction),
+                                      "bound", r->roofline.bound));
     return json;
 }
 

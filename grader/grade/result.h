@@ -2,6 +2,7 @@
 #ifndef KGRADE_RESULT_H
 #define KGRADE_RESULT_H
 
+#include "../measure/roofline.h"
 #include "../measure/sampling.h"
 #include "../record/record.h"
 
@@ -24,8 +25,7 @@ struct case_result {
     struct host_overhead overhead;
     bool sampled;
     struct sampling sampling;
-    double roofline_fraction; /* negative: not known */
-    const char *roofline_bound;
+    struct roofline roofline;
 };
 
 /* Takes a judgement (and its figures) into a case. */

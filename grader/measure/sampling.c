@@ -201,10 +201,8 @@ static void summarise(const struct sampler *s, const struct side *side, struct s
     ret->voids = side->voids;
 }
 
-static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,
-                  const char *format, ...) __attribute__((format(printf, 4, 5)));
-static void doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,
-                  const char *format, ...)
+void sampling_doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,
+                    const char *format, ...)
 {
     va_list ap;
     ret->verdict = verdict;
@@ -229,16 +227,18 @@ static void check(const struct sampler *s, struct sampling *ret)
 {
     double device = ret->candidate.time.median, hidden = hidden_ns(s);
     if (device < 2 * s->request->resolution_ns || ret->speedup <= 0)
-        doubt(ret, KGRADE_UNRESOLVED, "below_resolution",
-              "The kernel takes less time than the clock resolves (%.0f ns).",
-              s->request->resolution_ns);
+        sampling_doubt(ret, KGRADE_UNRESOLVED, "below_resolution",
+                       "The kernel takes less time than the clock resolves (%.0f ns).",
+                       s->request->resolution_ns);
     else if (fabs(hidden) > fmax(SAMPLING_GUARD_RELATIVE * device, SAMPLING_GUARD_NS))
-        doubt(ret, KGRADE_SUSPECT, "clocks_disagree",
-              "The device's stamps say %.0f ns for a replay; the grader's own clock says %.0f ns.",
-              device, device + hidden);
+        sampling_doubt(
+            ret, KGRADE_SUSPECT, "clocks_disagree",
+            "The device's stamps say %.0f ns for a replay; the grader's own clock says %.0f ns.",
+            device, device + hidden);
     else if (ret->high - ret->low > 2 * SAMPLING_NOISE_LIMIT * ret->speedup)
-        doubt(ret, KGRADE_UNRESOLVED, "too_noisy",
-              "The speedup is only known to lie between %.3f and %.3f.", ret->low, ret->high);
+        sampling_doubt(ret, KGRADE_UNRESOLVED, "too_noisy",
+                       "The speedup is only known to lie between %.3f and %.3f.", ret->low,
+                       ret->high);
 }
 
 static int run(struct sampler *s, struct sampling *ret, struct finding *f)

@@ -52,6 +52,10 @@ struct sampling {
     char message[256];
 };
 
+/* Says that the figures cannot stand, and why. */
+void sampling_doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,
+                    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 int sampling_run(const struct sampling_request *request, struct sampling *ret,
                  struct finding *finding);
 

@@ -34,4 +34,15 @@ fi
 
 test "$(pc --modversion)" = "$("$prefix/bin/kgrade" --version | cut -d' ' -f2)"
 "$prefix/bin/kgrade" tasks
-./embed "$prefix" vector_add "$source/deploy/example/vector_add.c"
+
+# A machine that is busy with other things can make times doubtful; only then try again.
+for _ in 1 2 3 4; do
+    verdict=$(./embed "$prefix" vector_add "$source/deploy/example/vector_add.c") || true
+    echo "$verdict"
+    case $verdict in
+    accepted*) exit 0 ;;
+    suspect* | unresolved*) ;;
+    *) exit 1 ;;
+    esac
+done
+exit 1
