@@ -32,7 +32,11 @@ struct device {
     const char *recorder, *replayer, *judge; /* program names in libexec */
     bool shares_arena; /* the recorder works in the replayer's arena (same addresses) */
 
-    bool judge_needs_driver; /* reading the arena takes the device's driver, and so its system calls */
+    /* Reading the arena takes the device's driver, and so its system calls. */
+    bool judge_needs_driver;
+    /* Workers are started before they are needed.  Not for a device that is this machine's own CPU:
+     * their starting would be heard in the measurements. */
+    bool start_ahead;
 
     /* The compiler's command line for /src/SOURCE -> /out/candidate.so; NULL-terminated into argv.
      * Returned strings live as long as the process.  `target` is the "target" of the replayer's information

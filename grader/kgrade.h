@@ -45,6 +45,7 @@ typedef struct kgrade_options {
         cache; /* folder for compiled references and baseline recordings; NULL: a private temporary one */
     bool allow_reduced;   /* accept SANDBOX_REDUCED where the machine cannot give more */
     bool force_reduced;   /* run reduced even where full would work; for testing */
+    bool keep_spares;     /* keep workers started ahead between grades: for servers */
     double precision;     /* target half-width of the speedup's confidence interval; 0: 0.005 */
     uint32_t max_samples; /* per benchmark case; 0: 400 */
     double max_seconds;   /* of sampling per benchmark case; 0: 3 */

@@ -28,6 +28,21 @@ int worker_fail(const char *verdict, const kgrade_error *err)
     return wire_send(WORKER_SOCKET, json, NULL, 0, -1, send_deadline(), NULL);
 }
 
+static kgrade_error start_error;
+static int start_result;
+
+void worker_start_device(int (*start)(kgrade_error *err))
+{
+    start_result = start ? start(&start_error) : 0;
+}
+
+int worker_started(kgrade_error *err)
+{
+    if (start_result)
+        *err = start_error;
+    return start_result;
+}
+
 int worker_next(struct wire_message *ret, const char **ret_op)
 {
     int r = wire_receive(WORKER_SOCKET, ret, IO_NO_DEADLINE, NULL);

@@ -185,7 +185,11 @@ int main(int argc, char **argv)
         return strcmp(e.code, "listen_failed") ? EXIT_USAGE : EXIT_INFRASTRUCTURE;
     }
     const kgrade_options options = {
-        .tasks = o.tasks, .cache = o.cache, .allow_reduced = o.allow_reduced};
+        .tasks = o.tasks,
+        .cache = o.cache,
+        .allow_reduced = o.allow_reduced,
+        .keep_spares = true,
+    };
     kgrade *engine;
     if (kgrade_open(&options, &engine, &e)) {
         close(listen_fd);

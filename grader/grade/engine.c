@@ -12,6 +12,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
+#include "jails.h"
 
 const char *kgrade_version(void)
 {
@@ -156,6 +157,7 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     for (size_t i = 0; device_registry[i] && i < ENGINE_MAX_DEVICES; i++) {
         engine->slots[i].device = device_registry[i];
         pthread_mutex_init(&engine->slots[i].lock, NULL);
+        pthread_mutex_init(&engine->slots[i].spares_lock, NULL);
         engine->n_slots++;
     }
     engine_find_prefix(options, engine->prefix);
@@ -178,6 +180,8 @@ void kgrade_close(kgrade *engine)
 {
     if (!engine)
         return;
+    for (size_t i = 0; i < engine->n_slots; i++)
+        spares_end(&engine->slots[i]);
     sandbox_stop(engine->sandbox);
     for (size_t i = 0; i < engine->n_tasks; i++)
         task_free(engine->tasks[i]);
@@ -187,6 +191,7 @@ void kgrade_close(kgrade *engine)
         bytes_free(&engine->references[i].library);
     for (size_t i = 0; i < engine->n_slots; i++) {
         json_decref(engine->slots[i].ceilings);
+        pthread_mutex_destroy(&engine->slots[i].spares_lock);
         pthread_mutex_destroy(&engine->slots[i].lock);
     }
     pthread_mutex_destroy(&engine->cache_lock);

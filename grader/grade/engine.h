@@ -27,10 +27,39 @@ struct reference {
     struct bytes library;
 };
 
+/* A worker program in its jail, or the place for one.  Initialise with WORKER_NONE. */
+struct worker {
+    struct jail *jail;
+    int socket;
+    int output; /* memory file with stdout and stderr */
+};
+
+#define WORKER_NONE                                                                                \
+    {                                                                                              \
+        NULL, -1, -1                                                                               \
+    }
+
+/* What one grade takes at most of each kind: two recorders (public and hidden cases), a replayer for correctness
+ * and one for each side of the measurement, a judge for each of the candidate's. */
+#define SPARE_RECORDERS 2
+#define SPARE_REPLAYERS 3
+#define SPARE_JUDGES 2
+#define SPARES (SPARE_RECORDERS + SPARE_REPLAYERS + SPARE_JUDGES)
+
+/* A worker that was started ahead of time and waits for a grade.  It serves one; nothing of a candidate is in it. */
+struct spare {
+    enum device_step step;
+    struct worker worker; /* jail NULL: a free place */
+};
+
 struct device_slot {
     const struct device *device;
     pthread_mutex_t lock; /* one candidate at a time, from record to the last replay */
     json_t *ceilings;     /* of the replayer's "ceilings"; NULL until measured; guarded by lock */
+    bool target_known;    /* guarded by lock */
+    char target[32];      /* what the replayer says to compile for; may be "" */
+    pthread_mutex_t spares_lock;
+    struct spare spares[SPARES];
 };
 
 struct kgrade {

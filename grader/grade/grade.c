@@ -48,6 +48,7 @@ struct grade {
     size_t n_public, n_cases;
     struct case_result results[MAX_CASES];
 
+    char target[32];
     struct bytes library;
     struct recording *recording;
     struct bytes public_recording; /* without the hidden cases: may leave the house */
@@ -109,13 +110,37 @@ static void choose_cases(struct grade *g)
 
 /* --- build and record --- */
 
+static int open_candidate(struct grade *g)
+{
+    if (g->candidate.worker.jail)
+        return 0;
+    return replay_open(g->engine, g->device, g->task, g->cases, g->n_cases, &g->candidate,
+                       &g->finding);
+}
+
+/* What to compile for.  Only a device's first grade has to ask a replayer; it is the one that will be used. */
+static int learn_target(struct grade *g)
+{
+    struct device_slot *slot = g->slot;
+    int result = 0;
+    pthread_mutex_lock(&slot->lock);
+    if (!slot->target_known) {
+        result = open_candidate(g);
+        const char *target = json_string_value(json_object_get(g->candidate.info, "target"));
+        snprintf(slot->target, sizeof slot->target, "%s", target ? target : "");
+        slot->target_known = result == 0;
+    }
+    memcpy(g->target, slot->target, sizeof g->target);
+    pthread_mutex_unlock(&slot->lock);
+    return result;
+}
+
 static int build(struct grade *g)
 {
-    const char *target = json_string_value(json_object_get(g->candidate.info, "target"));
+    if (stop_if_cancelled(g, "building", 0, 1) || learn_target(g))
+        return -1;
     uint64_t start = io_now();
-    int result = stop_if_cancelled(g, "building", 0, 1);
-    if (!result)
-        result = build_candidate(g->engine, g->device, g->language, target ? target : "", g->source,
+    int result = build_candidate(g->engine, g->device, g->language, g->target, g->source,
                                  g->source_size, &g->library, &g->finding);
     g->step_ns[STEP_TIME_BUILD] = io_now() - start;
     return result;
@@ -255,24 +280,58 @@ static int check_correctness(struct grade *g)
     return 0;
 }
 
-static int measure_ceilings(struct grade *g)
+/* A measured ceiling may be low, when the machine was busy, but never high: the highest is kept. */
+static int measure_ceilings(struct grade *g, struct replay *replay)
 {
-    if (g->slot->ceilings)
-        return 0;
-    g->slot->ceilings = replay_ask(&g->candidate, "ceilings", &g->finding);
-    return g->slot->ceilings ? 0 : -1;
+    json_t *now = replay_ask(replay, "ceilings", &g->finding), *value;
+    const char *key;
+    if (!now)
+        return -1;
+    if (!g->slot->ceilings)
+        g->slot->ceilings = json_object();
+    json_object_foreach(now, key, value)
+    {
+        double known = json_number_value(json_object_get(g->slot->ceilings, key));
+        if (json_is_number(value) && json_number_value(value) > known)
+            json_object_set(g->slot->ceilings, key, value);
+    }
+    json_decref(now);
+    return 0;
 }
 
-static void apply_roofline(struct grade *g, struct case_result *r)
+static bool apply_rooflines(struct grade *g)
 {
-    double time = r->sampling.candidate.time.median;
-    r->roofline =
-        roofline_of(g->task, r->task_case->dims, g->candidate.info, g->slot->ceilings, time);
-    if (r->sampling.verdict == KGRADE_ACCEPTED && time < r->roofline.least_ns)
-        sampling_doubt(
-            &r->sampling, KGRADE_SUSPECT, "faster_than_roofline",
-            "A replay took %.0f ns, but this device needs at least %.0f ns for the task's work.",
-            time, r->roofline.least_ns);
+    bool impossible = false;
+    for (size_t i = 0; i < g->n_public; i++) {
+        struct case_result *r = &g->results[i];
+        if (!r->sampled)
+            continue;
+        double time = r->sampling.candidate.time.median;
+        r->roofline =
+            roofline_of(g->task, r->task_case->dims, g->candidate.info, g->slot->ceilings, time);
+        impossible = impossible || time < r->roofline.least_ns;
+    }
+    return impossible;
+}
+
+/* Nobody is accused of being faster than the device on old evidence. */
+static int check_rooflines(struct grade *g)
+{
+    if (!apply_rooflines(g))
+        return 0;
+    if (measure_ceilings(g, &g->baseline))
+        return -1;
+    apply_rooflines(g);
+    for (size_t i = 0; i < g->n_public; i++) {
+        struct case_result *r = &g->results[i];
+        double time = r->sampling.candidate.time.median;
+        if (r->sampled && r->sampling.verdict == KGRADE_ACCEPTED && time < r->roofline.least_ns)
+            sampling_doubt(&r->sampling, KGRADE_SUSPECT, "faster_than_roofline",
+                           "A replay took %.0f ns, but this device needs at least %.0f ns for the "
+                           "task's work.",
+                           time, r->roofline.least_ns);
+    }
+    return 0;
 }
 
 static int sample_case(struct grade *g, struct case_result *r)
@@ -295,7 +354,6 @@ static int sample_case(struct grade *g, struct case_result *r)
     if (result || decide(g, r, r->sampling.snapshots, r->sampling.n_snapshots))
         return -1;
     r->sampled = true;
-    apply_roofline(g, r);
     return r->pass ? 0 : describe_failure(g, r);
 }
 
@@ -307,6 +365,8 @@ static int measure(struct grade *g)
         if (stop_if_cancelled(g, "judging", i, g->n_public) || sample_case(g, &g->results[i]))
             return -1;
     }
+    if (check_rooflines(g))
+        return -1;
     /* All figures are taken before one of them is doubted, so that the result shows them. */
     for (size_t i = 0; i < g->n_public; i++) {
         const struct sampling *s = &g->results[i].sampling;
@@ -358,7 +418,7 @@ static int replay_all(struct grade *g)
     uint64_t start = io_now();
     if (recording_write(g->recording, &file, &err))
         return finding_infrastructure(&g->finding, &err);
-    if (measure_ceilings(g) ||
+    if ((!g->slot->ceilings && measure_ceilings(g, &g->candidate)) ||
         judge_open(g->engine, g->device, g->task, g->candidate.arena_fd, &g->judge, &g->finding) ||
         replay_give(&g->candidate, &file, &g->finding))
         return -1;
@@ -572,6 +632,22 @@ static int conclude(struct grade *g, int failed, kgrade_result **ret, kgrade_err
     return finish(g, failed != 0, ret, err);
 }
 
+/* From the first use of the device to the last: one grade at a time.  `record_it`: there is a built candidate. */
+static int hold_device(struct grade *g, bool record_it, int failed, kgrade_result **ret,
+                       kgrade_error *err)
+{
+    pthread_mutex_lock(&g->slot->lock);
+    failed = failed || open_candidate(g) || (record_it && record(g)) || replay_all(g);
+    int result = conclude(g, failed, ret, err);
+    /* The next grade begins when nothing of this candidate is left on the device. */
+    replay_close(&g->candidate);
+    replay_close(&g->baseline);
+    pthread_mutex_unlock(&g->slot->lock);
+    if (g->engine->options.keep_spares && g->device->start_ahead)
+        spares_fill(g->engine, g->slot);
+    return result;
+}
+
 int grade_source(kgrade *engine, const struct task *task, const struct device *device,
                  const struct device_language *language, const char *source, size_t size,
                  kgrade_progress progress, void *data, kgrade_result **ret, kgrade_error *err)
@@ -583,13 +659,10 @@ int grade_source(kgrade *engine, const struct task *task, const struct device *d
     g->source = source;
     g->source_size = size;
     choose_cases(g);
-    pthread_mutex_lock(&g->slot->lock);
-    int failed =
-        replay_open(engine, device, task, g->cases, g->n_cases, &g->candidate, &g->finding) ||
-        build(g) || record(g) || replay_all(g);
-    int result = conclude(g, failed, ret, err);
-    pthread_mutex_unlock(&g->slot->lock);
-    return result;
+    if (device->start_ahead)
+        spares_fill(engine, g->slot); /* they get ready while the compiler works */
+    int failed = build(g);
+    return hold_device(g, true, failed, ret, err);
 }
 
 int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress,
@@ -621,11 +694,7 @@ int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_
     if (recording_write(g->recording, &g->public_recording, err))
         return -1;
     choose_cases(g);
-    pthread_mutex_lock(&g->slot->lock);
-    int failed =
-        replay_open(engine, device, task, g->cases, g->n_cases, &g->candidate, &g->finding) ||
-        replay_all(g);
-    int result = conclude(g, failed, ret, err);
-    pthread_mutex_unlock(&g->slot->lock);
-    return result;
+    if (device->start_ahead)
+        spares_fill(engine, g->slot);
+    return hold_device(g, false, 0, ret, err);
 }

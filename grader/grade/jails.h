@@ -8,21 +8,18 @@
 #define JAILS_MAX_LOG_BYTES (16u << 10)     /* of a worker's or a compiler's output in a result */
 #define JAILS_MAX_OUTPUT_BYTES (8ull << 20) /* what a record jail may write, to any one file */
 
-/* A worker program in its jail, or the place for one.  Initialise with WORKER_NONE. */
-struct worker {
-    struct jail *jail;
-    int socket;
-    int output; /* memory file with stdout and stderr */
-};
-
-#define WORKER_NONE                                                                                \
-    {                                                                                              \
-        NULL, -1, -1                                                                               \
-    }
-
 /* Starts the device's program for STEP_RECORD, STEP_REPLAY or STEP_JUDGE with wall_ns to live. */
 int worker_start(kgrade *engine, const struct device *device, enum device_step step,
                  uint64_t wall_ns, struct worker *ret, kgrade_error *err);
+
+/* Takes a spare, or starts a worker when there is none alive. */
+int worker_take(kgrade *engine, const struct device *device, enum device_step step,
+                struct worker *ret, kgrade_error *err);
+
+/* Starts the spares of a device that are missing; they get ready by themselves.  A spare that cannot be started
+ * is left out: whoever needs it will learn why. */
+void spares_fill(kgrade *engine, struct device_slot *slot);
+void spares_end(struct device_slot *slot);
 
 /* How a request to a worker ended. */
 enum worker_answer {

@@ -28,8 +28,7 @@ int judge_open(kgrade *engine, const struct device *device, const struct task *t
         return -1;
     cleanup_close int reference =
         jails_memory_file("reference.so", library->data, library->size, &err);
-    if (reference < 0 ||
-        worker_start(engine, device, STEP_JUDGE, JUDGE_MAX_LIFE_NS, &ret->worker, &err))
+    if (reference < 0 || worker_take(engine, device, STEP_JUDGE, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     ret->timeout_ns = JUDGE_TIMEOUT_NS;
     {

@@ -40,7 +40,7 @@ static int open_judge(struct judge *j, const json_t *request, int arena_fd, kgra
     if (j->task || !text || arena_fd < 0)
         return fail(err, "wire_invalid", NULL,
                     "The judge was not opened with one task and an arena.");
-    if (task_parse(text, strlen(text), "task.json", &j->task, err) ||
+    if (worker_started(err) || task_parse(text, strlen(text), "task.json", &j->task, err) ||
         call_new_reference(j->task, &j->call, err))
         return -1;
     return j->device->attach(arena_fd, &j->state, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
@@ -245,6 +245,7 @@ static int serve(struct judge *j, const struct wire_message *message, const char
 int judge_worker_main(const struct judge_device *device)
 {
     struct judge j = {.device = device};
+    worker_start_device(device->start);
     for (;;) {
         cleanup_message struct wire_message message = {.fd = -1};
         const char *op;

@@ -17,6 +17,10 @@
 
 struct judge_device {
     const char *name;
+
+    /* NULL function: nothing.  What can be made before anything is known of the grade (context): called as soon
+     * as the process runs, which may be long before it is needed. */
+    int (*start)(kgrade_error *err);
     /* Maps the arena read-only. */
     int (*attach)(int arena_fd, void **ret_state, kgrade_error *err);
     /* Copies bytes of the arena to host memory. */

@@ -204,8 +204,7 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
 {
     kgrade_error err = {.code = ""};
     cleanup_worker struct worker worker = WORKER_NONE;
-    uint64_t wall = step_ns(engine) * (request->n_cases + 3);
-    if (worker_start(engine, request->device, STEP_RECORD, wall, &worker, &err))
+    if (worker_take(engine, request->device, STEP_RECORD, &worker, &err))
         return finding_infrastructure(f, &err);
     int result = open_and_load(engine, request, &worker, f);
     for (size_t i = 0; !result && i < request->n_cases; i++) {

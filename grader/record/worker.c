@@ -29,7 +29,7 @@ static int open_task(struct recorder *r, const json_t *request, int arena_fd, kg
     if (task_parse(text, strlen(text), "task.json", &r->task, err) ||
         call_new_entry(r->task, &r->call, err))
         return -1;
-    return r->device->open(r->task, arena_fd, &r->state, err);
+    return worker_started(err) ? -1 : r->device->open(r->task, arena_fd, &r->state, err);
 }
 
 static int load_candidate(struct recorder *r, int fd, uint64_t *ret_ns, kgrade_error *err)
@@ -158,6 +158,7 @@ static int serve(struct recorder *r, const struct wire_message *message, const c
 int record_worker_main(const struct record_device *device)
 {
     struct recorder r = {.device = device};
+    worker_start_device(device->start);
     for (;;) {
         cleanup_message struct wire_message message = {.fd = -1};
         const char *op;

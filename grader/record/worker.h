@@ -30,6 +30,10 @@ enum record_mode {
 struct record_device {
     const char *name;
 
+    /* NULL function: nothing.  What can be made before anything is known of the grade (context, queue, hooks): called as soon
+     * as the process runs, which may be long before it is needed. */
+    int (*start)(kgrade_error *err);
+
     /* Context, queue, hooks; before any candidate code is loaded.  arena_fd -1 unless the device shares it. */
     int (*open)(const struct task *task, int arena_fd, void **ret_state, kgrade_error *err);
 

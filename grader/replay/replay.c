@@ -79,7 +79,7 @@ int replay_open(kgrade *engine, const struct device *device, const struct task *
     ret->timeout_ns = (uint64_t)(seconds * (double)IO_NS_PER_S);
     if (largest_case(task, cases, n_cases, &bytes, f))
         return -1;
-    if (worker_start(engine, device, STEP_REPLAY, REPLAYER_MAX_LIFE_NS, &ret->worker, &err))
+    if (worker_take(engine, device, STEP_REPLAY, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     cleanup_outcome struct worker_outcome o;
     if (request(ret,

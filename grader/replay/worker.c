@@ -23,7 +23,7 @@ static int open_arena(struct replayer *r, const json_t *request, kgrade_error *e
     json_int_t bytes = json_integer_value(json_object_get(request, "arena_bytes"));
     if (r->task || !text || bytes <= 0)
         return fail(err, "wire_invalid", NULL, "The replayer was not opened with one task.");
-    if (task_parse(text, strlen(text), "task.json", &r->task, err))
+    if (worker_started(err) || task_parse(text, strlen(text), "task.json", &r->task, err))
         return -1;
     json_t *info = NULL;
     cleanup_close int arena = -1;
@@ -151,6 +151,7 @@ static int serve(struct replayer *r, const struct wire_message *message, const c
 int replay_worker_main(const struct replay_device *device)
 {
     struct replayer r = {.device = device};
+    worker_start_device(device->start);
     for (;;) {
         cleanup_message struct wire_message message = {.fd = -1};
         const char *op;

@@ -29,6 +29,10 @@ struct replay_sample {
 struct replay_device {
     const char *name;
 
+    /* NULL function: nothing.  What can be made before anything is known of the grade (context): called as soon
+     * as the process runs, which may be long before it is needed. */
+    int (*start)(kgrade_error *err);
+
     /* Makes the context and the arena.  *ret_info: new reference, facts for results' environment ("hardware",
      * "driver", "resolution_ns", "clock", ...).  *ret_arena_fd: owned by the caller. */
     int (*open)(const struct task *task, uint64_t arena_bytes, void **ret_state, json_t **ret_info,
@@ -47,8 +51,8 @@ struct replay_device {
 
     /* NULL function: none.  n replays back to back, each on inputs of its own from seeds[i], the outputs of the last one
      * poisoned from poison; or the same without the candidate.  *ret_ns: all of it, by the host's clock: the guard. */
-    int (*batch)(void *state, const uint64_t *seeds, size_t n, uint64_t poison, bool with_candidate, uint64_t *ret_ns,
-                 kgrade_error *err);
+    int (*batch)(void *state, const uint64_t *seeds, size_t n, uint64_t poison, bool with_candidate,
+                 uint64_t *ret_ns, kgrade_error *err);
 
     /* Measured ceilings of this machine, for the roofline. New reference. */
     json_t *(*ceilings)(void *state, kgrade_error *err);

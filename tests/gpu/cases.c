@@ -60,8 +60,10 @@ static json_t *grade(struct run *run, const char *name, const char *task)
         printf("%s\n", err.message);
         return NULL;
     }
-    const kgrade_request request = {
-        .task = task, .device = "cuda", .source = (const char *)source.data, .source_size = source.size};
+    const kgrade_request request = {.task = task,
+                                    .device = "cuda",
+                                    .source = (const char *)source.data,
+                                    .source_size = source.size};
     if (kgrade_grade(run->engine, &request, NULL, NULL, &result, &err)) {
         printf("%s: %s: %s\n", name, err.code, err.message);
         return NULL;
@@ -83,7 +85,8 @@ static bool code_is_right(const json_t *expected, const char *code)
     return json_array_size(codes) == 0;
 }
 
-static void report(struct run *run, const char *name, const json_t *expected, const json_t *got, uint64_t ns)
+static void report(struct run *run, const char *name, const json_t *expected, const json_t *got,
+                   uint64_t ns)
 {
     const json_t *reason = json_object_get(got, "reason");
     const char *verdict = text(got, "verdict"), *code = text(reason, "code");
@@ -91,11 +94,11 @@ static void report(struct run *run, const char *name, const json_t *expected, co
     double score = json_number_value(json_object_get(got, "score"));
     run->total++;
     run->failed += !right;
-    printf("%-6s %-22s %-14s %-22s %7.3f %6.1f s\n", right ? "ok" : "FAILED", name, verdict, code, score,
-           (double)ns / (double)IO_NS_PER_S);
+    printf("%-6s %-22s %-14s %-22s %7.3f %6.1f s\n", right ? "ok" : "FAILED", name, verdict, code,
+           score, (double)ns / (double)IO_NS_PER_S);
     if (!right)
-        printf("       expected %s %s; %s %s\n", text(expected, "verdict"), text(expected, "code"), text(reason, "message"),
-               text(reason, "log"));
+        printf("       expected %s %s; %s %s\n", text(expected, "verdict"), text(expected, "code"),
+               text(reason, "message"), text(reason, "log"));
     fflush(stdout);
 }
 

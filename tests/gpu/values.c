@@ -28,8 +28,8 @@ struct bench {
     uint8_t *got, *expected;
 };
 
-static int differ(const struct bench *b, const struct task *task, const struct layout *layout, uint64_t seed,
-                  uint64_t poison)
+static int differ(const struct bench *b, const struct task *task, const struct layout *layout,
+                  uint64_t seed, uint64_t poison)
 {
     const struct layout_buffer *buffer = &layout->buffers[0];
     const struct param *param = &task->params[0];
@@ -45,7 +45,8 @@ static int differ(const struct bench *b, const struct task *task, const struct l
     if (param->kind == PARAM_OUT)
         values_poison(b->expected, param->dtype, 0, (size_t)buffer->count, poison, 0);
     else
-        values_fill(b->expected, param->dtype, 0, (size_t)buffer->count, buffer->count, &param->values, seed, 0);
+        values_fill(b->expected, param->dtype, 0, (size_t)buffer->count, buffer->count,
+                    &param->values, seed, 0);
     values_canary(b->expected + buffer->bytes, (size_t)buffer->canary, poison, 0);
     return memcmp(b->got, b->expected, MAX_BYTES) != 0;
 }
@@ -58,20 +59,22 @@ static size_t first_difference(const struct bench *b)
     return at;
 }
 
-static int check(const struct bench *b, enum dtype dtype, enum param_kind kind, const struct distribution *values,
-                 uint64_t count, uint64_t seed)
+static int check(const struct bench *b, enum dtype dtype, enum param_kind kind,
+                 const struct distribution *values, uint64_t count, uint64_t seed)
 {
     struct task task = {.n_params = 1};
     struct layout layout = {.n_buffers = 1};
     task.params[0].kind = kind;
     task.params[0].dtype = dtype;
     task.params[0].values = *values;
-    layout.buffers[0] = (struct layout_buffer){
-        .count = count, .bytes = count * dtype_size(dtype), .canary = LAYOUT_CANARY + count % LAYOUT_PAGE};
+    layout.buffers[0] = (struct layout_buffer){.count = count,
+                                               .bytes = count * dtype_size(dtype),
+                                               .canary = LAYOUT_CANARY + count % LAYOUT_PAGE};
     if (!differ(b, &task, &layout, seed, ~seed))
         return 0;
-    printf("%s, kind %d, distribution %d, %llu elements, seed %llx: differs at byte %zu\n", dtype_name(dtype), (int)kind,
-           (int)values->kind, (unsigned long long)count, (unsigned long long)seed, first_difference(b));
+    printf("%s, kind %d, distribution %d, %llu elements, seed %llx: differs at byte %zu\n",
+           dtype_name(dtype), (int)kind, (int)values->kind, (unsigned long long)count,
+           (unsigned long long)seed, first_difference(b));
     return 1;
 }
 
@@ -84,7 +87,8 @@ int main(void)
     int checks = 0, wrong = 0;
     if (!have_card())
         return SKIPPED;
-    if (driver_open(&context, CU_CTX_SCHED_AUTO, &err) || kernels_open(&b.kernels, &context, &err)) {
+    if (driver_open(&context, CU_CTX_SCHED_AUTO, &err) ||
+        kernels_open(&b.kernels, &context, &err)) {
         printf("%s\n", err.message);
         return 1;
     }

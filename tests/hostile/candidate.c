@@ -153,10 +153,10 @@ char *candidate_source(const char *folder, const char *tasks, const struct bait 
 
 json_t *candidate_expectation(const char *folder)
 {
-    static const char *const known[] = {
-        "about", "task",    "device",    "language",  "verdict", "verdicts",
-        "code",  "codes",   "says",      "absent",    "log",     "forbidden_codes",
-        "after", "machine", "isolation", "max_score", "sizes"};
+    static const char *const known[] = {"about",   "task",     "device",    "language",
+                                        "verdict", "verdicts", "code",      "codes",
+                                        "says",    "absent",   "log",       "forbidden_codes",
+                                        "after",   "machine",  "isolation", "max_score"};
     char path[4096];
     json_error_t error;
     snprintf(path, sizeof path, "%s/expect.json", folder);

@@ -46,7 +46,7 @@ struct run {
     kgrade *engine;
     struct bait bait;
     char folder[64];    /* where the engine keeps its files */
-    char tasks[4096];   /* the folder of tasks */
+    char tasks[128];    /* the folder of tasks */
     char suite[4096];   /* tests/hostile */
     struct world quiet; /* after the first grade */
     bool full;          /* isolation */
@@ -287,20 +287,6 @@ static bool has_device(void)
     return false;
 }
 
-/* Small sizes unless one of the cases needs the real ones. */
-static void choose_tasks(struct run *run, char **folders, int n)
-{
-    for (int i = 0; i < n; i++) {
-        json_auto_t *expect = candidate_expectation(folders[i]);
-        if (!strcmp(text_of(expect, "sizes"), "full")) {
-            snprintf(run->tasks, sizeof run->tasks, "%s", KGRADE_SOURCE_DIR "/tasks");
-            return;
-        }
-    }
-    snprintf(run->tasks, sizeof run->tasks, "%s/tasks", run->folder);
-    small_tasks_make(run->folder);
-}
-
 static int run_all(struct run *run, char **folders, int n)
 {
     int failed = 0, done = 0;
@@ -355,7 +341,8 @@ int main(int argc, char **argv)
     }
     setenv("TMPDIR", run.folder, 1);
     bait_lay(&run.bait, run.folder);
-    choose_tasks(&run, folders, n);
+    small_tasks_make(run.folder);
+    snprintf(run.tasks, sizeof run.tasks, "%s/tasks", run.folder);
     int status = 0;
     if (print) {
         cleanup_free char *source = candidate_source(folders[0], run.tasks, &run.bait);

@@ -56,8 +56,11 @@ static bool wait_for_port(struct server *server)
         if (url && sscanf(url, "listens on http://127.0.0.1:%u", &server->port) == 1)
             return true;
         if (ended)
-            break;
+            goto failed;
     }
+    kill(server->pid, SIGKILL);
+    waitpid(server->pid, NULL, 0);
+failed:
     printf("the server did not come up:\n%s\n", log);
     return false;
 }
@@ -76,16 +79,20 @@ bool server_start(struct server *server, const char *program, const char *const 
     int failed = posix_spawn(&server->pid, program, &actions, NULL, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(log);
-    if (failed) {
+    if (failed)
         printf("cannot start %s: %s\n", program, strerror(failed));
-        return false;
-    }
-    return wait_for_port(server);
+    if (!failed && wait_for_port(server))
+        return true;
+    unlink(server->log);
+    server->pid = 0;
+    return false;
 }
 
 int server_stop(struct server *server)
 {
     int status = -1;
+    if (server->pid <= 0)
+        return -1;
     kill(server->pid, SIGTERM);
     for (double end = now_s() + STOP_S; now_s() < end; sleep_s(0.02)) {
         if (waitpid(server->pid, &status, WNOHANG) == server->pid) {

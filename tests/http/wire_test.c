@@ -453,10 +453,14 @@ static int start(void **state)
     return program && server_start(&server, program, arguments) ? 0 : -1;
 }
 
+/* cmocka does not count what fails after the last test. */
+static bool stopped_well;
+
 static int stop(void **state)
 {
     (void)state;
-    return server_stop(&server) == 0 ? 0 : -1;
+    stopped_well = server_stop(&server) == 0;
+    return stopped_well ? 0 : -1;
 }
 
 #define TEST(function) cmocka_unit_test_teardown(function, assert_alive)
@@ -488,5 +492,6 @@ int main(void)
         TEST(test_memory),
         TEST(test_stopped_under_fire),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    int failures = cmocka_run_group_tests(tests, start, stop);
+    return failures || !stopped_well;
 }

@@ -44,8 +44,8 @@ static uint32_t add_text(char *table, uint32_t *used, const char *text)
     return at;
 }
 
-static void add_section(struct image *m, uint32_t *used, int index, const char *name, uint32_t type, const void *data,
-                        uint64_t size, uint64_t entry)
+static void add_section(struct image *m, uint32_t *used, int index, const char *name, uint32_t type,
+                        const void *data, uint64_t size, uint64_t entry)
 {
     Elf64_Shdr *s = &m->sections[index];
     s->sh_name = add_text(m->names, used, name);
@@ -55,8 +55,8 @@ static void add_section(struct image *m, uint32_t *used, int index, const char *
     s->sh_entsize = entry;
 }
 
-static void add_symbol(struct image *m, uint32_t *used, int index, const char *name, unsigned char type, int section,
-                       uint64_t value, uint64_t size)
+static void add_symbol(struct image *m, uint32_t *used, int index, const char *name,
+                       unsigned char type, int section, uint64_t value, uint64_t size)
 {
     m->symbols[index].st_name = add_text(m->strings, used, name);
     m->symbols[index].st_info = ELF64_ST_INFO(STB_GLOBAL, type);
@@ -79,18 +79,21 @@ static struct image *good(void)
     m->header.e_shstrndx = SECTION_NAMES;
     uint32_t names = 1, strings = 1;
     add_section(m, &names, SECTION_NAMES, ".shstrtab", SHT_STRTAB, m->names, sizeof m->names, 0);
-    add_section(m, &names, SECTION_STRINGS, ".strtab", SHT_STRTAB, m->strings, sizeof m->strings, 0);
-    add_section(m, &names, SECTION_SYMBOLS, ".symtab", SHT_SYMTAB, m->symbols, sizeof m->symbols, sizeof(Elf64_Sym));
+    add_section(m, &names, SECTION_STRINGS, ".strtab", SHT_STRTAB, m->strings, sizeof m->strings,
+                0);
+    add_section(m, &names, SECTION_SYMBOLS, ".symtab", SHT_SYMTAB, m->symbols, sizeof m->symbols,
+                sizeof(Elf64_Sym));
     m->sections[SECTION_SYMBOLS].sh_link = SECTION_STRINGS;
     add_section(m, &names, SECTION_TEXT, ".text.k", SHT_PROGBITS, m->initial, 0, 0);
     add_section(m, &names, SECTION_GLOBAL, ".nv.global", SHT_NOBITS, NULL, 64, 0);
     add_section(m, &names, SECTION_INITIAL, ".nv.global.init", SHT_PROGBITS, m->initial, 16, 0);
     add_section(m, &names, SECTION_CONSTANT, ".nv.constant3", SHT_PROGBITS, m->initial + 16, 16, 0);
-    add_section(m, &names, SECTION_RELOCATIONS, ".rela.nv.global.init", SHT_RELA, &m->relocation, sizeof m->relocation,
-                sizeof(Elf64_Rela));
+    add_section(m, &names, SECTION_RELOCATIONS, ".rela.nv.global.init", SHT_RELA, &m->relocation,
+                sizeof m->relocation, sizeof(Elf64_Rela));
     m->sections[SECTION_RELOCATIONS].sh_info = SECTION_INITIAL;
     m->relocation.r_offset = 8;
-    add_section(m, &names, SECTION_CALLS, ".nv.callgraph", SHT_LOPROC + 1, m->calls, sizeof m->calls, 8);
+    add_section(m, &names, SECTION_CALLS, ".nv.callgraph", SHT_LOPROC + 1, m->calls,
+                sizeof m->calls, 8);
     for (int i = 0; i < 32; i++)
         m->initial[i] = (uint8_t)(i + 1);
     add_symbol(m, &strings, 1, "k", STT_FUNC, SECTION_TEXT, 0, 0);
@@ -177,7 +180,8 @@ static void other_files_are_not_cubins(void **state)
 {
     (void)state;
     struct cubin c;
-    static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n// a text, not a cubin, and a long one";
+    static const char text[] =
+        ".version 8.0\n.target sm_90\n.address_size 64\n// a text, not a cubin, and a long one";
     struct image *m = good();
     assert_false(cubin_parse(text, sizeof text, &c));
     assert_false(cubin_parse(text, 0, &c));
@@ -210,7 +214,8 @@ static void cut_files_are_never_read_past_their_end(void **state)
     (void)state;
     struct image *m = good();
     for (size_t size = 0; size <= sizeof *m; size++) {
-        uint8_t *exact = malloc(size ? size : 1); /* so that the sanitizer sees every byte too many */
+        uint8_t *exact =
+            malloc(size ? size : 1); /* so that the sanitizer sees every byte too many */
         memcpy(exact, m, size);
         use(exact, size);
         free(exact);
@@ -221,7 +226,8 @@ static void cut_files_are_never_read_past_their_end(void **state)
 static void damaged_files_are_never_read_past_their_end(void **state)
 {
     (void)state;
-    static const uint64_t values[] = {0, 1, 8, 0x7f, 0xff, 0xffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 7, INT64_MAX};
+    static const uint64_t values[] = {0,      1,          8,          0x7f,           0xff,
+                                      0xffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 7, INT64_MAX};
     for (size_t at = 16; at + 8 <= sizeof(struct image); at += 2)
         for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
             struct image *m = good();

@@ -15,8 +15,11 @@
 
 static struct layout_buffer buffer_of(enum dtype dtype, uint64_t count)
 {
-    return (struct layout_buffer){
-        .param = 3, .offset = 8192, .count = count, .bytes = count * dtype_size(dtype), .canary = 100};
+    return (struct layout_buffer){.param = 3,
+                                  .offset = 8192,
+                                  .count = count,
+                                  .bytes = count * dtype_size(dtype),
+                                  .canary = 100};
 }
 
 static uint32_t mix(uint32_t x)
@@ -46,7 +49,9 @@ static uint64_t permuted(const struct kernels_fill *f, uint64_t i)
 static void permutations_have_the_same_keys_and_rotation(void **state)
 {
     (void)state;
-    struct param param = {.kind = PARAM_IN, .dtype = DTYPE_I64, .values = {.kind = DISTRIBUTION_PERMUTATION, .scale = 1}};
+    struct param param = {.kind = PARAM_IN,
+                          .dtype = DTYPE_I64,
+                          .values = {.kind = DISTRIBUTION_PERMUTATION, .scale = 1}};
     unsigned rotated = 0;
     for (uint64_t count = 1; count < 200; count += count < 20 ? 1 : 37)
         for (uint64_t seed = SEED; seed < SEED + 30; seed++) {
@@ -73,7 +78,8 @@ static void poison_has_the_same_rule_for_every_type(void **state)
         assert_int_equal(p.bytes, 64 * p.size);
         values_poison(expected, param.dtype, 0, 64, SEED, 3);
         for (uint32_t block = 0; block < p.bytes / 16; block++) {
-            const uint32_t counter[4] = {block, 0, p.param, KERNELS_POISON}, key[2] = {p.seed_low, p.seed_high};
+            const uint32_t counter[4] = {block, 0, p.param, KERNELS_POISON},
+                           key[2] = {p.seed_low, p.seed_high};
             uint32_t out[4];
             values_philox(counter, key, out);
             memcpy(raw + 16 * block, out, 16);
@@ -97,7 +103,8 @@ static void canaries_follow_the_data(void **state)
     assert_int_equal(c.bytes, 100);
     values_canary(expected, sizeof expected, SEED, 3);
     for (uint32_t block = 0; block < 7; block++) {
-        const uint32_t counter[4] = {block, 0, c.param, KERNELS_CANARY}, key[2] = {c.seed_low, c.seed_high};
+        const uint32_t counter[4] = {block, 0, c.param, KERNELS_CANARY},
+                       key[2] = {c.seed_low, c.seed_high};
         uint32_t out[4];
         values_philox(counter, key, out);
         memcpy(got + 16 * block, out, 16);
@@ -108,9 +115,10 @@ static void canaries_follow_the_data(void **state)
 static void the_distribution_reaches_the_device(void **state)
 {
     (void)state;
-    struct param param = {.kind = PARAM_INOUT,
-                          .dtype = DTYPE_BF16,
-                          .values = {.kind = DISTRIBUTION_INTEGER, .scale = 2, .offset = -3, .low = -7, .high = 9}};
+    struct param param = {
+        .kind = PARAM_INOUT,
+        .dtype = DTYPE_BF16,
+        .values = {.kind = DISTRIBUTION_INTEGER, .scale = 2, .offset = -3, .low = -7, .high = 9}};
     struct layout_buffer buffer = buffer_of(DTYPE_BF16, 11);
     struct kernels_fill f = inputs_fill(4096, &param, &buffer, SEED);
     assert_int_equal(f.to, 4096 + 8192);

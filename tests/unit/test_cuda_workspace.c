@@ -15,7 +15,8 @@ static void blocks_are_aligned_and_apart(void **state)
 {
     (void)state;
     struct workspace *w = workspace_new(BASE, SIZE);
-    uint64_t a = workspace_allocate(w, 1), b = workspace_allocate(w, 513), c = workspace_allocate(w, 512);
+    uint64_t a = workspace_allocate(w, 1), b = workspace_allocate(w, 513),
+             c = workspace_allocate(w, 512);
     assert_int_equal(a, BASE);
     assert_int_equal(b, BASE + 512);
     assert_int_equal(c, BASE + 512 + 1024);
@@ -144,7 +145,8 @@ static void a_call_sees_what_was_there_and_what_it_made(void **state)
     assert_true(workspace_free(w, freed) && workspace_free(w, passing));
     assert_int_equal(workspace_blocks(w, blocks, 8), 4);
     assert_int_equal(blocks[0].address, kept);
-    assert_true(blocks[0].is_marked && blocks[1].is_marked && !blocks[2].is_marked && !blocks[3].is_marked);
+    assert_true(blocks[0].is_marked && blocks[1].is_marked && !blocks[2].is_marked &&
+                !blocks[3].is_marked);
     assert_int_equal(blocks[2].address, made);
     assert_int_equal(workspace_blocks(w, blocks, 1), 4); /* the number, however many fit */
     workspace_settle(w);

@@ -8,7 +8,8 @@
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
 
-#define ARENA_HINT "Free memory of the card, or restart kgrade if its versions differ between processes."
+#define ARENA_HINT                                                                                 \
+    "Free memory of the card, or restart kgrade if its versions differ between processes."
 
 static const char parcel_magic[8] = "kgarena";
 
@@ -22,13 +23,15 @@ static int map(struct arena *arena, const struct driver_context *context, enum a
                kgrade_error *err)
 {
     CUdeviceptr wanted = access == ARENA_READ_WRITE ? ARENA_ADDRESS : 0, got = 0;
-    arena->reserved = (arena->bytes + ARENA_RESERVATION - 1) / ARENA_RESERVATION * ARENA_RESERVATION;
+    arena->reserved =
+        (arena->bytes + ARENA_RESERVATION - 1) / ARENA_RESERVATION * ARENA_RESERVATION;
     CUresult result = cuMemAddressReserve(&got, arena->reserved, 0, wanted, 0);
     if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result, "Reserving addresses for the arena");
     if (wanted && got != wanted) {
         cuMemAddressFree(got, arena->reserved);
-        return fail(err, "arena_failed", "Report the driver's version: it must honour the address it is asked for.",
+        return fail(err, "arena_failed",
+                    "Report the driver's version: it must honour the address it is asked for.",
                     "The arena was placed at %#llx instead of %#llx.", (unsigned long long)got,
                     (unsigned long long)wanted);
     }
@@ -39,7 +42,8 @@ static int map(struct arena *arena, const struct driver_context *context, enum a
     }
     CUmemAccessDesc description = {
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = context->device},
-        .flags = access == ARENA_READ_WRITE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_READ,
+        .flags = access == ARENA_READ_WRITE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                            : CU_MEM_ACCESS_FLAGS_PROT_READ,
     };
     result = cuMemSetAccess(got, arena->bytes, &description, 1);
     if (access == ARENA_READ_ONLY && result != CUDA_SUCCESS) {
@@ -54,7 +58,8 @@ static int map(struct arena *arena, const struct driver_context *context, enum a
         return driver_fail(err, "arena_failed", result, "Opening the arena for access");
     }
     arena->address = got;
-    driver_trace("arena of %llu bytes at %#llx", (unsigned long long)arena->bytes, (unsigned long long)got);
+    driver_trace("arena of %llu bytes at %#llx", (unsigned long long)arena->bytes,
+                 (unsigned long long)got);
     return 0;
 }
 
@@ -63,11 +68,13 @@ static uint64_t whole(uint64_t bytes)
     return (bytes + ARENA_GRANULARITY - 1) / ARENA_GRANULARITY * ARENA_GRANULARITY;
 }
 
-int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes, uint64_t case_bytes,
-                 kgrade_error *err)
+int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes,
+                 uint64_t case_bytes, kgrade_error *err)
 {
-    if (case_bytes == 0 || case_bytes > ARENA_MAX_BYTES / 2 || workspace_bytes > ARENA_MAX_BYTES / 2)
-        return fail(err, "arena_failed", NULL, "An arena cannot have %llu bytes and a workspace of %llu.",
+    if (case_bytes == 0 || case_bytes > ARENA_MAX_BYTES / 2 ||
+        workspace_bytes > ARENA_MAX_BYTES / 2)
+        return fail(err, "arena_failed", NULL,
+                    "An arena cannot have %llu bytes and a workspace of %llu.",
                     (unsigned long long)case_bytes, (unsigned long long)workspace_bytes);
     CUmemAllocationProp properties = {
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -78,10 +85,12 @@ int arena_create(struct arena *ret, const struct driver_context *context, uint64
     CUresult result =
         cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (result != CUDA_SUCCESS)
-        return driver_fail(err, "arena_failed", result, "Asking for the granularity of device memory");
+        return driver_fail(err, "arena_failed", result,
+                           "Asking for the granularity of device memory");
     if (granularity == 0 || ARENA_GRANULARITY % granularity)
-        return fail(err, "arena_failed", NULL, "Device memory comes in pieces of %zu bytes here, not of %llu.",
-                    granularity, ARENA_GRANULARITY);
+        return fail(err, "arena_failed", NULL,
+                    "Device memory comes in pieces of %zu bytes here, not of %llu.", granularity,
+                    ARENA_GRANULARITY);
 
     struct arena arena = {.memory_fd = -1};
     arena.workspace_bytes = whole(workspace_bytes);
@@ -119,15 +128,18 @@ int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err)
         char room[CMSG_SPACE(sizeof(int))];
     } control = {.room = {0}};
     struct iovec part = {&parcel, sizeof parcel};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
     rights->cmsg_level = SOL_SOCKET;
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(rights), &arena->memory_fd, sizeof(int));
     if (sendmsg(in, &message, MSG_NOSIGNAL) != (ssize_t)sizeof parcel)
-        return fail_errno(err, "arena_failed", ARENA_HINT, "The arena could not be put into its socket");
+        return fail_errno(err, "arena_failed", ARENA_HINT,
+                          "The arena could not be put into its socket");
     *ret_fd = steal_fd(&out);
     return 0;
 }
@@ -140,11 +152,14 @@ static int open_parcel(int fd, struct arena *ret, int *ret_memory_fd, kgrade_err
         char room[CMSG_SPACE(sizeof(int))];
     } control = {.room = {0}};
     struct iovec part = {&parcel, sizeof parcel};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
     ssize_t got = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got < 0)
-        return fail_errno(err, "arena_failed", ARENA_HINT, "The arena could not be taken from its socket");
+        return fail_errno(err, "arena_failed", ARENA_HINT,
+                          "The arena could not be taken from its socket");
     const struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
     if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
         rights->cmsg_len != CMSG_LEN(sizeof(int)))
@@ -161,8 +176,8 @@ static int open_parcel(int fd, struct arena *ret, int *ret_memory_fd, kgrade_err
     return 0;
 }
 
-int arena_import(struct arena *ret, const struct driver_context *context, int fd, enum arena_access access,
-                 kgrade_error *err)
+int arena_import(struct arena *ret, const struct driver_context *context, int fd,
+                 enum arena_access access, kgrade_error *err)
 {
     struct arena arena = {.memory_fd = -1};
     cleanup_close int memory = -1;

@@ -31,24 +31,24 @@ enum arena_access { ARENA_READ_WRITE, ARENA_READ_ONLY };
 
 struct arena {
     CUmemGenericAllocationHandle memory;
-    CUdeviceptr address; /* 0: not mapped */
-    uint64_t bytes;      /* all of it */
+    CUdeviceptr address;      /* 0: not mapped */
+    uint64_t bytes;           /* all of it */
     uint64_t workspace_bytes; /* both are multiples of ARENA_GRANULARITY */
-    uint64_t reserved;   /* addresses, a multiple of ARENA_RESERVATION */
-    int memory_fd;       /* of the memory; the owner's only, else -1 */
+    uint64_t reserved;        /* addresses, a multiple of ARENA_RESERVATION */
+    int memory_fd;            /* of the memory; the owner's only, else -1 */
 };
 
 /* Makes the memory and maps it at ARENA_ADDRESS.  case_bytes: of the largest case's buffers.  -1 with `arena_failed`. */
-int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes, uint64_t case_bytes,
-                 kgrade_error *err);
+int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes,
+                 uint64_t case_bytes, kgrade_error *err);
 
 /* The descriptor to hand to other processes; owned by the caller. -1 with `arena_failed`. */
 int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err);
 
 /* Maps an arena made elsewhere: at ARENA_ADDRESS when it can be written, anywhere when not.  The descriptor stays the
  * caller's.  -1 with `arena_failed`. */
-int arena_import(struct arena *ret, const struct driver_context *context, int fd, enum arena_access access,
-                 kgrade_error *err);
+int arena_import(struct arena *ret, const struct driver_context *context, int fd,
+                 enum arena_access access, kgrade_error *err);
 
 void arena_close(struct arena *arena);
 

@@ -10,7 +10,8 @@
 
 struct attribute_kind {
     const char *name;
-    bool of_function; /* set on the function (CUfunction_attribute), else on the node (CUlaunchAttributeID) */
+    bool
+        of_function; /* set on the function (CUfunction_attribute), else on the node (CUlaunchAttributeID) */
     int id;
     size_t n; /* values */
 };
@@ -26,7 +27,8 @@ static const struct attribute_kind attribute_kinds[] = {
     {"function_cluster_width", true, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 1},
     {"function_cluster_height", true, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 1},
     {"function_cluster_depth", true, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 1},
-    {"function_cluster_scheduling", true, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 1},
+    {"function_cluster_scheduling", true, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+     1},
 };
 
 #define ATTRIBUTE_KINDS (sizeof attribute_kinds / sizeof attribute_kinds[0])
@@ -61,8 +63,8 @@ static inline void attribute_to_value(const struct attribute_kind *kind, const i
 }
 
 /* false when the value is what a node has that nobody set. */
-static inline bool attribute_from_value(const struct attribute_kind *kind, const CUlaunchAttributeValue *value,
-                                        int64_t ret[4])
+static inline bool attribute_from_value(const struct attribute_kind *kind,
+                                        const CUlaunchAttributeValue *value, int64_t ret[4])
 {
     if (kind->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
         ret[0] = value->cooperative;

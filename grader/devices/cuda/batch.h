@@ -25,7 +25,7 @@ struct batch_request {
 };
 
 /* *ret_ns: from the launch to the end.  -1 with the errors of gate.h, or `batch_too_large`. */
-int batch_run(const struct batch_request *request, struct gate *gate, CUstream stream, uint64_t *ret_ns,
-              kgrade_error *err);
+int batch_run(const struct batch_request *request, struct gate *gate, CUstream stream,
+              uint64_t *ret_ns, kgrade_error *err);
 
 #endif

@@ -17,7 +17,8 @@ struct place {
 
 static int by_node(const void *a, const void *b)
 {
-    uintptr_t left = (uintptr_t)((const struct place *)a)->node, right = (uintptr_t)((const struct place *)b)->node;
+    uintptr_t left = (uintptr_t)((const struct place *)a)->node,
+              right = (uintptr_t)((const struct place *)b)->node;
     return left < right ? -1 : left > right;
 }
 
@@ -26,16 +27,18 @@ static int no_memory(kgrade_error *err)
     return fail(err, "out_of_memory", NULL, "No memory for a captured graph.");
 }
 
-static int read_graph(CUgraph graph, unsigned int depth, struct flatten_graph **ret, kgrade_error *err);
+static int read_graph(CUgraph graph, unsigned int depth, struct flatten_graph **ret,
+                      kgrade_error *err);
 
-static int read_nodes(CUgraph graph, unsigned int depth, struct flatten_graph *out, struct place **ret_places,
-                      kgrade_error *err)
+static int read_nodes(CUgraph graph, unsigned int depth, struct flatten_graph *out,
+                      struct place **ret_places, kgrade_error *err)
 {
     size_t n = 0;
     DRIVER_TRY(err, cuGraphGetNodes(graph, NULL, &n));
     if (n > RECORDING_MAX_NODES)
         return fail(err, "too_many_nodes", "Do the work of one call in fewer, larger kernels.",
-                    "The call queues %zu operations; at most %d can be recorded.", n, RECORDING_MAX_NODES);
+                    "The call queues %zu operations; at most %d can be recorded.", n,
+                    RECORDING_MAX_NODES);
     cleanup_free CUgraphNode *nodes = calloc(n + 1, sizeof *nodes);
     *ret_places = calloc(n + 1, sizeof **ret_places);
     out->items = calloc(n + 1, sizeof *out->items);
@@ -59,14 +62,16 @@ static int read_nodes(CUgraph graph, unsigned int depth, struct flatten_graph *o
     return 0;
 }
 
-static int read_edges(CUgraph graph, struct flatten_graph *out, const struct place *places, kgrade_error *err)
+static int read_edges(CUgraph graph, struct flatten_graph *out, const struct place *places,
+                      kgrade_error *err)
 {
     size_t n = 0;
     DRIVER_TRY(err, cuGraphGetEdges(graph, NULL, NULL, NULL, &n));
     if (n > RECORDING_MAX_EDGES)
-        return fail(err, "too_many_nodes", "Do the work of one call in fewer, larger kernels.",
-                    "The call's operations depend on each other in %zu places; at most %d can be recorded.", n,
-                    RECORDING_MAX_EDGES);
+        return fail(
+            err, "too_many_nodes", "Do the work of one call in fewer, larger kernels.",
+            "The call's operations depend on each other in %zu places; at most %d can be recorded.",
+            n, RECORDING_MAX_EDGES);
     cleanup_free CUgraphNode *from = calloc(n + 1, sizeof *from), *to = calloc(n + 1, sizeof *to);
     cleanup_free CUgraphEdgeData *data = calloc(n + 1, sizeof *data);
     out->edges = calloc(n + 1, sizeof *out->edges);
@@ -80,17 +85,20 @@ static int read_edges(CUgraph graph, struct flatten_graph *out, const struct pla
         const struct place *a = bsearch(&key[0], places, out->n_items, sizeof *places, by_node);
         const struct place *b = bsearch(&key[1], places, out->n_items, sizeof *places, by_node);
         if (!a || !b)
-            return fail(err, "capture_failed", NULL, "An edge of the captured graph leads nowhere.");
-        out->edges[i] = (struct flatten_edge){a->index, b->index, data[i].from_port, data[i].to_port, data[i].type};
+            return fail(err, "capture_failed", NULL,
+                        "An edge of the captured graph leads nowhere.");
+        out->edges[i] = (struct flatten_edge){a->index, b->index, data[i].from_port,
+                                              data[i].to_port, data[i].type};
     }
     return 0;
 }
 
-static int read_graph(CUgraph graph, unsigned int depth, struct flatten_graph **ret, kgrade_error *err)
+static int read_graph(CUgraph graph, unsigned int depth, struct flatten_graph **ret,
+                      kgrade_error *err)
 {
     if (depth > FLATTEN_MAX_DEPTH)
-        return fail(err, "too_many_nodes", "Nest graphs less deeply.", "Graphs lie in graphs more than %u deep.",
-                    FLATTEN_MAX_DEPTH);
+        return fail(err, "too_many_nodes", "Nest graphs less deeply.",
+                    "Graphs lie in graphs more than %u deep.", FLATTEN_MAX_DEPTH);
     cleanup_free struct place *places = NULL;
     struct flatten_graph *out = calloc(1, sizeof *out);
     if (!out)
@@ -140,7 +148,8 @@ static int write_flat(struct capture *c, const struct flat_graph *flat)
     return capture_memory(c) || capture_globals(c) ? -1 : 0;
 }
 
-int capture_write(CUgraph graph, const struct capture_place *place, struct recording *recording, kgrade_error *err)
+int capture_write(CUgraph graph, const struct capture_place *place, struct recording *recording,
+                  kgrade_error *err)
 {
     struct flatten_graph *found = NULL;
     struct flat_graph flat = {0};
@@ -150,11 +159,14 @@ int capture_write(CUgraph graph, const struct capture_place *place, struct recor
     flatten_graph_free(found);
     if (result)
         return -1;
-    struct capture c = {
-        .place = place, .recording = recording, .call = &recording->calls[recording->n_calls - 1], .err = err};
+    struct capture c = {.place = place,
+                        .recording = recording,
+                        .call = &recording->calls[recording->n_calls - 1],
+                        .err = err};
     result = write_flat(&c, &flat);
-    driver_trace("captured %zu nodes, %zu edges, %zu images, %zu buffers, %zu variables", c.call->n_nodes,
-                 c.call->n_edges, c.n_images, c.call->n_buffers, c.call->n_globals);
+    driver_trace("captured %zu nodes, %zu edges, %zu images, %zu buffers, %zu variables",
+                 c.call->n_nodes, c.call->n_edges, c.n_images, c.call->n_buffers,
+                 c.call->n_globals);
     free(c.images);
     flat_graph_free(&flat);
     return result;

@@ -26,6 +26,7 @@ int capture_count(CUgraph graph, struct capture_counts *ret, kgrade_error *err);
  * `pointer_outside_arena`, `host_pointer`, `device_heap`, `device_launch`, `device_updatable_node`, `ambiguous_kernel`,
  * `unknown_kernel`, `too_many_nodes`, `workspace_too_large`; or `device_failed`.
  */
-int capture_write(CUgraph graph, const struct capture_place *place, struct recording *recording, kgrade_error *err);
+int capture_write(CUgraph graph, const struct capture_place *place, struct recording *recording,
+                  kgrade_error *err);
 
 #endif

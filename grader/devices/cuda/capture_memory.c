@@ -7,7 +7,8 @@
 #include "capture_node.h"
 #include "runs.h"
 
-#define MAX_CONTENT_BYTES (384ull << 20) /* of the candidate's memory that is not zero, in one recording */
+#define MAX_CONTENT_BYTES                                                                          \
+    (384ull << 20) /* of the candidate's memory that is not zero, in one recording */
 #define MAX_VARIABLE_BYTES (256ull << 20) /* of one variable of a module */
 
 static int add_buffer(struct capture *c, uint64_t address, uint64_t bytes, const void *contents)
@@ -15,24 +16,28 @@ static int add_buffer(struct capture *c, uint64_t address, uint64_t bytes, const
     struct recording_buffer *buffer = recording_add_buffer(c->call, bytes);
     if (!buffer)
         return fail(c->err, "workspace_too_large", "Allocate fewer, larger blocks.",
-                    "The call uses more than %d separate pieces of memory of its own.", RECORDING_MAX_BUFFERS);
+                    "The call uses more than %d separate pieces of memory of its own.",
+                    RECORDING_MAX_BUFFERS);
     buffer->address = address;
     buffer->has_contents = contents != NULL;
     if (!contents)
         return 0;
     buffer->blob = recording_add_blob(c->recording, contents, bytes);
-    return buffer->blob == SIZE_MAX ? fail(c->err, "recording_too_large", "Keep less state between calls.",
-                                           "The recording holds more than %d blobs.", RECORDING_MAX_BLOBS)
-                                    : 0;
+    return buffer->blob == SIZE_MAX
+               ? fail(c->err, "recording_too_large", "Keep less state between calls.",
+                      "The recording holds more than %d blobs.", RECORDING_MAX_BLOBS)
+               : 0;
 }
 
 /* A block as pieces that are zero and pieces that are not. */
-static int add_contents(struct capture *c, const struct workspace_block *block, size_t max_pieces, uint64_t *content)
+static int add_contents(struct capture *c, const struct workspace_block *block, size_t max_pieces,
+                        uint64_t *content)
 {
     cleanup_free uint8_t *copy = malloc(block->bytes);
     cleanup_free struct run *runs = malloc(max_pieces * sizeof *runs);
     if (!copy || !runs)
-        return fail(c->err, "out_of_memory", NULL, "No memory for %llu bytes of the candidate's memory.",
+        return fail(c->err, "out_of_memory", NULL,
+                    "No memory for %llu bytes of the candidate's memory.",
                     (unsigned long long)block->bytes);
     DRIVER_TRY(c->err, cuMemcpyDtoH(copy, block->address, block->bytes));
     size_t n = runs_of(copy, block->bytes, runs, max_pieces);
@@ -40,10 +45,13 @@ static int add_contents(struct capture *c, const struct workspace_block *block, 
         if (!runs[i].is_zero)
             *content += runs[i].bytes;
         if (*content > MAX_CONTENT_BYTES)
-            return fail(c->err, "workspace_too_large", "Keep less state between calls, or clear scratch memory after use.",
-                        "The call may depend on more than %llu MiB of memory that the candidate wrote before it.",
+            return fail(c->err, "workspace_too_large",
+                        "Keep less state between calls, or clear scratch memory after use.",
+                        "The call may depend on more than %llu MiB of memory that the candidate "
+                        "wrote before it.",
                         MAX_CONTENT_BYTES >> 20);
-        if (add_buffer(c, block->address + runs[i].from, runs[i].bytes, runs[i].is_zero ? NULL : copy + runs[i].from))
+        if (add_buffer(c, block->address + runs[i].from, runs[i].bytes,
+                       runs[i].is_zero ? NULL : copy + runs[i].from))
             return -1;
     }
     return 0;
@@ -59,7 +67,8 @@ int capture_memory(struct capture *c)
     n = got < n ? got : n;
     if (n > RECORDING_MAX_BUFFERS)
         return fail(c->err, "workspace_too_large", "Allocate fewer, larger blocks.",
-                    "The candidate holds %zu blocks of memory; at most %d can be recorded.", n, RECORDING_MAX_BUFFERS);
+                    "The candidate holds %zu blocks of memory; at most %d can be recorded.", n,
+                    RECORDING_MAX_BUFFERS);
     /* Every block gets at least one piece, and what is left over is shared out. */
     size_t pieces = n ? RECORDING_MAX_BUFFERS / n : 0;
     uint64_t content = 0;
@@ -81,18 +90,20 @@ static bool is_initial(const struct cubin_variable *variable, const uint8_t *val
     return true;
 }
 
-static int add_global(struct capture *c, const struct capture_image *image, const struct cubin_variable *variable)
+static int add_global(struct capture *c, const struct capture_image *image,
+                      const struct cubin_variable *variable)
 {
     CUdeviceptr address = 0;
     size_t bytes = 0;
     /* What the driver does not find, host code cannot have set; and addresses are set by the loader, here as there. */
     if (variable->relocated ||
-        cuModuleGetGlobal(&address, &bytes, image->module, variable->name) != CUDA_SUCCESS || bytes != variable->bytes)
+        cuModuleGetGlobal(&address, &bytes, image->module, variable->name) != CUDA_SUCCESS ||
+        bytes != variable->bytes)
         return 0;
     if (bytes > MAX_VARIABLE_BYTES)
         return fail(c->err, "workspace_too_large", "Use memory from cudaMalloc for large arrays.",
-                    "The variable %.200s has %zu bytes; at most %llu can be recorded.", variable->name, bytes,
-                    MAX_VARIABLE_BYTES);
+                    "The variable %.200s has %zu bytes; at most %llu can be recorded.",
+                    variable->name, bytes, MAX_VARIABLE_BYTES);
     cleanup_free uint8_t *value = malloc(bytes);
     if (!value)
         return fail(c->err, "out_of_memory", NULL, "No memory for a variable of %zu bytes.", bytes);

@@ -22,8 +22,8 @@ struct bench {
 };
 
 /* Seconds for `launches` launches, back to back; the best of REPEATS after one to warm up. */
-static int time_launches(const struct bench *b, enum kernel_id id, unsigned int blocks, void **arguments, int launches,
-                         double *ret_seconds)
+static int time_launches(const struct bench *b, enum kernel_id id, unsigned int blocks,
+                         void **arguments, int launches, double *ret_seconds)
 {
     double best = 0;
     struct launch_target target = {.stream = b->stream};
@@ -42,7 +42,8 @@ static int time_launches(const struct bench *b, enum kernel_id id, unsigned int 
     return 0;
 }
 
-static int copy_rate(const struct bench *b, CUdeviceptr from, CUdeviceptr to, uint64_t bytes, int launches, double *ret)
+static int copy_rate(const struct bench *b, CUdeviceptr from, CUdeviceptr to, uint64_t bytes,
+                     int launches, double *ret)
 {
     uint64_t n = bytes / 16;
     double seconds = 0;
@@ -53,8 +54,8 @@ static int copy_rate(const struct bench *b, CUdeviceptr from, CUdeviceptr to, ui
     return 0;
 }
 
-static int copy_rates(const struct bench *b, const struct driver_context *context, double *ret_memory,
-                      double *ret_cache)
+static int copy_rates(const struct bench *b, const struct driver_context *context,
+                      double *ret_memory, double *ret_cache)
 {
     uint64_t bytes = COPY_BYTES;
     CUdeviceptr area = 0;
@@ -64,8 +65,10 @@ static int copy_rates(const struct bench *b, const struct driver_context *contex
         result = cuMemAlloc(&area, 2 * bytes);
     }
     if (result != CUDA_SUCCESS)
-        return driver_fail(b->err, "device_failed", result, "Memory to measure the card's bandwidth");
-    uint64_t cache = (uint64_t)driver_attribute(context, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) / CACHE_DIVISOR;
+        return driver_fail(b->err, "device_failed", result,
+                           "Memory to measure the card's bandwidth");
+    uint64_t cache =
+        (uint64_t)driver_attribute(context, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE) / CACHE_DIVISOR;
     if (cache > bytes || cache == 0)
         cache = bytes;
     /* Filled first: memory that was never written may read faster than it ever will again. */
@@ -77,8 +80,9 @@ static int copy_rates(const struct bench *b, const struct driver_context *contex
 }
 
 /* operations: of one thread block in one round. */
-static int arithmetic_rate(const struct bench *b, enum kernel_id id, CUdeviceptr sink, uint32_t rounds,
-                           unsigned int blocks_per_processor, double operations, double *ret)
+static int arithmetic_rate(const struct bench *b, enum kernel_id id, CUdeviceptr sink,
+                           uint32_t rounds, unsigned int blocks_per_processor, double operations,
+                           double *ret)
 {
     unsigned int blocks = b->kernels->processors * blocks_per_processor;
     double seconds = 0;
@@ -99,23 +103,25 @@ static bool has_narrow_numbers(const struct task *task)
     return false;
 }
 
-static int arithmetic_rates(const struct bench *b, const struct driver_context *context, CUdeviceptr sink,
-                            double *ret_f32, double *ret_tensor)
+static int arithmetic_rates(const struct bench *b, const struct driver_context *context,
+                            CUdeviceptr sink, double *ret_f32, double *ret_tensor)
 {
     const double warps = KERNELS_THREADS / 32, groups = KERNELS_THREADS / 128;
     double mma = 0, wgmma = 0;
     if (arithmetic_rate(b, KERNEL_FMA, sink, FMA_ROUNDS, 8, 2.0 * 16 * KERNELS_THREADS, ret_f32) ||
-        arithmetic_rate(b, KERNEL_MMA, sink, TENSOR_ROUNDS, 2, warps * 16 * 2.0 * 16 * 8 * 16, &mma))
+        arithmetic_rate(b, KERNEL_MMA, sink, TENSOR_ROUNDS, 2, warps * 16 * 2.0 * 16 * 8 * 16,
+                        &mma))
         return -1;
     if (context->major == 9 && context->minor == 0 &&
-        arithmetic_rate(b, KERNEL_WGMMA, sink, TENSOR_ROUNDS / 4, 1, groups * 4 * 2.0 * 64 * 256 * 16, &wgmma))
+        arithmetic_rate(b, KERNEL_WGMMA, sink, TENSOR_ROUNDS / 4, 1,
+                        groups * 4 * 2.0 * 64 * 256 * 16, &wgmma))
         return -1;
     *ret_tensor = mma > wgmma ? mma : wgmma;
     return 0;
 }
 
-json_t *ceilings_measure(const struct kernels *kernels, const struct driver_context *context, const struct task *task,
-                         CUstream stream, kgrade_error *err)
+json_t *ceilings_measure(const struct kernels *kernels, const struct driver_context *context,
+                         const struct task *task, CUstream stream, kgrade_error *err)
 {
     const struct bench b = {kernels, stream, err};
     double memory = 0, cache = 0, f32 = 0, tensor = 0;
@@ -125,16 +131,19 @@ json_t *ceilings_measure(const struct kernels *kernels, const struct driver_cont
         driver_fail(err, "device_failed", result, "cuMemAlloc");
         return NULL;
     }
-    int failed = copy_rates(&b, context, &memory, &cache) || arithmetic_rates(&b, context, sink, &f32, &tensor);
+    int failed = copy_rates(&b, context, &memory, &cache) ||
+                 arithmetic_rates(&b, context, sink, &f32, &tensor);
     cuMemFree(sink);
     if (failed)
         return NULL;
     double most = tensor > f32 ? tensor : f32;
     if (has_narrow_numbers(task))
         most *= 2;
-    driver_trace("copy %.3g B/s, in L2 %.3g B/s, f32 %.3g/s, tensor %.3g/s", memory, cache, f32, tensor);
-    json_t *json = json_pack("{s:f, s:f, s:f, s:f}", "memory_bytes_per_s", memory, "cache_bytes_per_s", cache,
-                             "operations_per_s", most, "f32_operations_per_s", f32);
+    driver_trace("copy %.3g B/s, in L2 %.3g B/s, f32 %.3g/s, tensor %.3g/s", memory, cache, f32,
+                 tensor);
+    json_t *json =
+        json_pack("{s:f, s:f, s:f, s:f}", "memory_bytes_per_s", memory, "cache_bytes_per_s", cache,
+                  "operations_per_s", most, "f32_operations_per_s", f32);
     if (!json)
         fail(err, "out_of_memory", NULL, "No memory for the ceilings.");
     return json;

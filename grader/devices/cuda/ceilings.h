@@ -15,7 +15,7 @@
  *  "f32_operations_per_s": single-precision multiply-adds, two operations each}
  * Timed with the host's clock over many launches. New reference; NULL with `device_failed`.
  */
-json_t *ceilings_measure(const struct kernels *kernels, const struct driver_context *context, const struct task *task,
-                         CUstream stream, kgrade_error *err);
+json_t *ceilings_measure(const struct kernels *kernels, const struct driver_context *context,
+                         const struct task *task, CUstream stream, kgrade_error *err);
 
 #endif

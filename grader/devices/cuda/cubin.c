@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CUBIN_MACHINE 190        /* EM_CUDA */
+#define CUBIN_MACHINE 190 /* EM_CUDA */
 #define CUBIN_MAX_SECTIONS 65536u
 #define CUBIN_MAX_CALLGRAPH_SYMBOLS (1u << 20)
 
@@ -28,17 +28,20 @@ static Elf64_Sym symbol(const struct cubin *cubin, uint64_t index)
 }
 
 /* A name in a string table whose last byte was checked to be NUL; "" for an offset outside. */
-static const char *text(const struct cubin *cubin, uint64_t table, uint64_t table_size, uint64_t offset)
+static const char *text(const struct cubin *cubin, uint64_t table, uint64_t table_size,
+                        uint64_t offset)
 {
     return offset < table_size ? (const char *)cubin->data + table + offset : "";
 }
 
-static bool string_table(const struct cubin *cubin, uint32_t index, uint64_t *ret_offset, uint64_t *ret_size)
+static bool string_table(const struct cubin *cubin, uint32_t index, uint64_t *ret_offset,
+                         uint64_t *ret_size)
 {
     if (index == 0 || index >= cubin->n_sections)
         return false;
     Elf64_Shdr header = section(cubin, index);
-    if (header.sh_type != SHT_STRTAB || header.sh_size == 0 || !inside(cubin, header.sh_offset, header.sh_size) ||
+    if (header.sh_type != SHT_STRTAB || header.sh_size == 0 ||
+        !inside(cubin, header.sh_offset, header.sh_size) ||
         cubin->data[header.sh_offset + header.sh_size - 1] != 0)
         return false;
     *ret_offset = header.sh_offset;
@@ -106,7 +109,8 @@ static bool is_needed(const struct cubin *cubin, const char *prefix)
 {
     for (uint64_t i = 1; i < cubin->n_symbols; i++) {
         Elf64_Sym entry = symbol(cubin, i);
-        if (entry.st_shndx == SHN_UNDEF && !strncmp(symbol_name(cubin, &entry), prefix, strlen(prefix)))
+        if (entry.st_shndx == SHN_UNDEF &&
+            !strncmp(symbol_name(cubin, &entry), prefix, strlen(prefix)))
             return true;
     }
     return false;
@@ -127,7 +131,8 @@ static bool call_graph(const struct cubin *cubin, Elf64_Shdr *ret)
 {
     for (uint32_t i = 1; i < cubin->n_sections; i++) {
         *ret = section(cubin, i);
-        if (!strcmp(text(cubin, cubin->section_names, cubin->section_names_size, ret->sh_name), ".nv.callgraph"))
+        if (!strcmp(text(cubin, cubin->section_names, cubin->section_names_size, ret->sh_name),
+                    ".nv.callgraph"))
             return inside(cubin, ret->sh_offset, ret->sh_size);
     }
     return false;
@@ -149,11 +154,12 @@ bool cubin_calls(const struct cubin *cubin, const char *kernel, const char *func
     }
     while (grows && !found) {
         grows = false;
-        for (uint64_t at = 0; at + sizeof(struct call) <= graph.sh_size; at += sizeof(struct call)) {
+        for (uint64_t at = 0; at + sizeof(struct call) <= graph.sh_size;
+             at += sizeof(struct call)) {
             struct call call;
             memcpy(&call, cubin->data + graph.sh_offset + at, sizeof call);
-            if (call.from >= cubin->n_symbols || call.to >= cubin->n_symbols || !reached[call.from] ||
-                reached[call.to])
+            if (call.from >= cubin->n_symbols || call.to >= cubin->n_symbols ||
+                !reached[call.from] || reached[call.to])
                 continue;
             Elf64_Sym callee = symbol(cubin, call.to);
             reached[call.to] = grows = true;
@@ -189,17 +195,21 @@ bool cubin_next_variable(const struct cubin *cubin, uint64_t *cursor, struct cub
         Elf64_Sym entry = symbol(cubin, *cursor);
         const char *name = symbol_name(cubin, &entry);
         if (ELF64_ST_TYPE(entry.st_info) != STT_OBJECT || entry.st_shndx == SHN_UNDEF ||
-            entry.st_shndx >= cubin->n_sections || entry.st_size == 0 || name[0] == '\0' || name[0] == '$')
+            entry.st_shndx >= cubin->n_sections || entry.st_size == 0 || name[0] == '\0' ||
+            name[0] == '$')
             continue;
         Elf64_Shdr home = section(cubin, entry.st_shndx);
-        const char *where = text(cubin, cubin->section_names, cubin->section_names_size, home.sh_name);
+        const char *where =
+            text(cubin, cubin->section_names, cubin->section_names_size, home.sh_name);
         bool constant = !strcmp(where, ".nv.constant3");
         if (!constant && strncmp(where, ".nv.global", strlen(".nv.global")))
             continue;
         struct cubin_variable v = {.name = name, .bytes = entry.st_size, .constant = constant};
-        uint64_t from = entry.st_value >= home.sh_addr ? entry.st_value - home.sh_addr : entry.st_value;
+        uint64_t from =
+            entry.st_value >= home.sh_addr ? entry.st_value - home.sh_addr : entry.st_value;
         if (home.sh_type != SHT_NOBITS) {
-            if (from > home.sh_size || v.bytes > home.sh_size - from || !inside(cubin, home.sh_offset, home.sh_size))
+            if (from > home.sh_size || v.bytes > home.sh_size - from ||
+                !inside(cubin, home.sh_offset, home.sh_size))
                 continue;
             v.initial = cubin->data + home.sh_offset + from;
             v.relocated = is_relocated(cubin, entry.st_shndx, from, v.bytes);

@@ -24,8 +24,12 @@ static const char *const toolkits[] = {KGRADE_CUDA_ROOT, "/usr/local/cuda", "/op
 
 /* Where the driver's libraries may be. */
 static const char *const driver_folders[] = {
-    "/usr/local/nvidia/lib64",    "/usr/local/nvidia/lib", "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu", "/usr/lib64",            "/usr/lib/wsl/lib",
+    "/usr/local/nvidia/lib64",
+    "/usr/local/nvidia/lib",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib/wsl/lib",
 };
 
 /* Read once; never changed afterwards. */
@@ -76,7 +80,8 @@ static void find_nodes(void)
 static void add_folder(const char *path)
 {
     char real[MAX_PATH];
-    if (machine.n_folders == MAX_FOLDERS || path[0] != '/' || !realpath(path, real) || strlen(real) > 250)
+    if (machine.n_folders == MAX_FOLDERS || path[0] != '/' || !realpath(path, real) ||
+        strlen(real) > 250)
         return;
     for (size_t i = 0; i < machine.n_folders; i++)
         if (!strcmp(machine.folders[i], real))
@@ -105,10 +110,11 @@ static void find_folders(void)
         add_folder(folder);
     free(copy);
 
-    size_t used = (size_t)snprintf(machine.library_path, sizeof machine.library_path, "LD_LIBRARY_PATH=");
+    size_t used =
+        (size_t)snprintf(machine.library_path, sizeof machine.library_path, "LD_LIBRARY_PATH=");
     for (size_t i = 0; i < machine.n_folders; i++)
-        used += (size_t)snprintf(machine.library_path + used, sizeof machine.library_path - used, "%s%s",
-                                 i ? ":" : "", machine.folders[i]);
+        used += (size_t)snprintf(machine.library_path + used, sizeof machine.library_path - used,
+                                 "%s%s", i ? ":" : "", machine.folders[i]);
 }
 
 static void copy_variable(char *to, size_t size, const char *name)
@@ -134,7 +140,8 @@ static bool is_target(const char *text)
         return false;
     size_t digits = strspn(text + 3, "0123456789");
     const char *rest = text + 3 + digits;
-    return (digits == 2 || digits == 3) && (*rest == '\0' || ((*rest == 'a' || *rest == 'f') && rest[1] == '\0'));
+    return (digits == 2 || digits == 3) &&
+           (*rest == '\0' || ((*rest == 'a' || *rest == 'f') && rest[1] == '\0'));
 }
 
 /* "-arch=TARGET", which lives as long as the process.  NULL: too many different ones. */
@@ -160,21 +167,33 @@ static int compile(const struct device_language *language, const char *target,
                    const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err)
 {
     static const char *const flags[] = {
-        "-O3", "-std=c++17", "-shared", "-Xcompiler", "-fPIC", "-cudart", "shared",
+        "-O3",
+        "-std=c++17",
+        "-shared",
+        "-Xcompiler",
+        "-fPIC",
+        "-cudart",
+        "shared",
         /* Launches without a stream go to the stream that is captured. */
-        "--default-stream", "per-thread",
+        "--default-stream",
+        "per-thread",
         /* Libraries are loaded only when the candidate uses them. */
-        "-Xlinker", "--as-needed", "-o", "/out/candidate.so",
+        "-Xlinker",
+        "--as-needed",
+        "-o",
+        "/out/candidate.so",
     };
     static const char *const libraries[] = {"-lcublas", "-lcublasLt"};
     (void)language; /* there is one */
     pthread_once(&machine_once, look_at_machine);
     if (!machine.root[0])
-        return fail(err, "compiler_missing", "Install the CUDA Toolkit, or set KGRADE_CUDA to its folder.",
+        return fail(err, "compiler_missing",
+                    "Install the CUDA Toolkit, or set KGRADE_CUDA to its folder.",
                     "There is no nvcc in %s or /usr/local/cuda.", KGRADE_CUDA_ROOT);
     const char *arch = target_option(is_target(target) ? target : DEFAULT_TARGET);
     if (!arch)
-        return fail(err, "compiler_missing", NULL, "More than %d different architectures were asked for.", MAX_TARGETS);
+        return fail(err, "compiler_missing", NULL,
+                    "More than %d different architectures were asked for.", MAX_TARGETS);
     size_t n = 0;
     argv[n++] = machine.nvcc;
     argv[n++] = arch;
@@ -215,7 +234,8 @@ static size_t environment(enum device_step step, const char **env, size_t max)
         step == STEP_BUILD ? NULL : machine.library_path,
         "CUDA_CACHE_DISABLE=1",
         "CUDA_DEVICE_ORDER=PCI_BUS_ID",
-        step == STEP_REPLAY || step == STEP_JUDGE ? "CUDA_MODULE_LOADING=EAGER" : "CUDA_MODULE_LOADING=LAZY",
+        step == STEP_REPLAY || step == STEP_JUDGE ? "CUDA_MODULE_LOADING=EAGER"
+                                                  : "CUDA_MODULE_LOADING=LAZY",
         machine.debug[0] ? machine.debug : NULL,
         machine.visible[0] ? machine.visible : NULL,
     };
@@ -238,6 +258,7 @@ const struct device device_cuda = {
     .replayer = "kgrade-replay-cuda",
     .judge = "kgrade-judge-cuda",
     .shares_arena = true,
+    .start_ahead = true,
     .judge_needs_driver = true,
     .compile = compile,
     .binds = binds,

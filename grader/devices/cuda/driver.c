@@ -7,7 +7,8 @@
 #include "../../../sandbox/base/fail.h"
 
 #define DEVICE_HINT                                                                                \
-    "Run `kgrade doctor`: the driver must be loaded, match the CUDA Toolkit, and the card must be free."
+    "Run `kgrade doctor`: the driver must be loaded, match the CUDA Toolkit, and the card must "   \
+    "be free."
 
 int driver_fail(kgrade_error *err, const char *code, CUresult result, const char *what)
 {
@@ -15,8 +16,8 @@ int driver_fail(kgrade_error *err, const char *code, CUresult result, const char
     cuGetErrorName(result, &name);
     cuGetErrorString(result, &text);
     driver_trace("failed: %s: %s (%d)", what, name ? name : "unknown error", (int)result);
-    return fail(err, code, DEVICE_HINT, "%s: %s (%d), %s.", what, name ? name : "unknown error", (int)result,
-                text ? text : "no description");
+    return fail(err, code, DEVICE_HINT, "%s: %s (%d), %s.", what, name ? name : "unknown error",
+                (int)result, text ? text : "no description");
 }
 
 const char *driver_kernel_fault(CUresult result)
@@ -30,7 +31,8 @@ const char *driver_kernel_fault(CUresult result)
         {CUDA_ERROR_ASSERT, "A kernel's assert failed"},
         {CUDA_ERROR_HARDWARE_STACK_ERROR, "A kernel overran its stack"},
         {CUDA_ERROR_ILLEGAL_INSTRUCTION, "A kernel executed an illegal instruction"},
-        {CUDA_ERROR_MISALIGNED_ADDRESS, "A kernel used an address that is not aligned to its access"},
+        {CUDA_ERROR_MISALIGNED_ADDRESS,
+         "A kernel used an address that is not aligned to its access"},
         {CUDA_ERROR_INVALID_ADDRESS_SPACE, "A kernel used an address of the wrong memory space"},
         {CUDA_ERROR_INVALID_PC, "A kernel jumped outside its code"},
         {CUDA_ERROR_LAUNCH_FAILED, "A kernel trapped"},

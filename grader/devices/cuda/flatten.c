@@ -23,8 +23,8 @@ struct flattener {
 static int add_node(struct flattener *f, void *node, size_t *ret)
 {
     if (f->out.n_nodes == RECORDING_MAX_NODES)
-        return fail(f->err, "too_many_nodes", TOO_MANY_HINT, "The call queues more than %d operations.",
-                    RECORDING_MAX_NODES);
+        return fail(f->err, "too_many_nodes", TOO_MANY_HINT,
+                    "The call queues more than %d operations.", RECORDING_MAX_NODES);
     if (f->out.n_nodes == f->out.nodes_room) {
         size_t room = f->out.nodes_room ? 2 * f->out.nodes_room : 64;
         void **nodes = realloc(f->out.nodes, room * sizeof *nodes);
@@ -41,7 +41,8 @@ static int add_node(struct flattener *f, void *node, size_t *ret)
 static int add_edge(struct flattener *f, struct flatten_edge edge)
 {
     if (f->out.n_edges == RECORDING_MAX_EDGES)
-        return fail(f->err, "too_many_nodes", TOO_MANY_HINT, "The call's operations depend on each other in more than %d places.",
+        return fail(f->err, "too_many_nodes", TOO_MANY_HINT,
+                    "The call's operations depend on each other in more than %d places.",
                     RECORDING_MAX_EDGES);
     if (f->out.n_edges == f->out.edges_room) {
         size_t room = f->out.edges_room ? 2 * f->out.edges_room : 64;
@@ -78,7 +79,8 @@ static int single(struct flattener *f, void *node, struct ends *ret)
     return 0;
 }
 
-static int connect(struct flattener *f, const struct ends *from, const struct ends *to, struct flatten_edge edge)
+static int connect(struct flattener *f, const struct ends *from, const struct ends *to,
+                   struct flatten_edge edge)
 {
     for (size_t i = 0; i < from->n_last; i++)
         for (size_t k = 0; k < to->n_first; k++) {
@@ -91,8 +93,8 @@ static int connect(struct flattener *f, const struct ends *from, const struct en
 }
 
 /* What of a graph's items has nothing before or nothing after it, as flat nodes. */
-static int gather(struct flattener *f, const struct flatten_graph *graph, const struct ends *items, bool want_first,
-                  size_t **ret, size_t *ret_n)
+static int gather(struct flattener *f, const struct flatten_graph *graph, const struct ends *items,
+                  bool want_first, size_t **ret, size_t *ret_n)
 {
     cleanup_free bool *inner = calloc(graph->n_items + 1, sizeof *inner);
     size_t n = 0;
@@ -115,9 +117,11 @@ static int gather(struct flattener *f, const struct flatten_graph *graph, const 
     return 0;
 }
 
-static int flatten_into(struct flattener *f, const struct flatten_graph *graph, unsigned int depth, struct ends *ret);
+static int flatten_into(struct flattener *f, const struct flatten_graph *graph, unsigned int depth,
+                        struct ends *ret);
 
-static int flatten_items(struct flattener *f, const struct flatten_graph *graph, unsigned int depth, struct ends *ends)
+static int flatten_items(struct flattener *f, const struct flatten_graph *graph, unsigned int depth,
+                         struct ends *ends)
 {
     for (size_t i = 0; i < graph->n_items; i++) {
         const struct flatten_item *item = &graph->items[i];
@@ -137,11 +141,12 @@ static int flatten_items(struct flattener *f, const struct flatten_graph *graph,
     return 0;
 }
 
-static int flatten_into(struct flattener *f, const struct flatten_graph *graph, unsigned int depth, struct ends *ret)
+static int flatten_into(struct flattener *f, const struct flatten_graph *graph, unsigned int depth,
+                        struct ends *ret)
 {
     if (depth > FLATTEN_MAX_DEPTH)
-        return fail(f->err, "too_many_nodes", "Nest graphs less deeply.", "Graphs lie in graphs more than %u deep.",
-                    FLATTEN_MAX_DEPTH);
+        return fail(f->err, "too_many_nodes", "Nest graphs less deeply.",
+                    "Graphs lie in graphs more than %u deep.", FLATTEN_MAX_DEPTH);
     struct ends *ends = calloc(graph->n_items + 1, sizeof *ends);
     if (!ends)
         return fail(f->err, "out_of_memory", NULL, "No memory for a graph.");

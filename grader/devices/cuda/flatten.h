@@ -22,7 +22,7 @@ struct flatten_graph {
     struct flatten_item {
         void *node;
         struct flatten_graph *child; /* NULL: a node of its own; else owned */
-    } *items;
+    } * items;
     size_t n_items;
     struct flatten_edge *edges;
     size_t n_edges;

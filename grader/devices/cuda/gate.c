@@ -6,7 +6,8 @@
 
 #include "../../../sandbox/base/fail.h"
 
-#define SPIN_NS (2 * IO_NS_PER_MS)  /* a wait polls without pause for this long, then sleeps between looks */
+#define SPIN_NS                                                                                    \
+    (2 * IO_NS_PER_MS) /* a wait polls without pause for this long, then sleeps between looks */
 #define PAUSE_US 50u
 #define LOOK_EVERY 4096u /* polls of the mailbox between looks at the clock and the stream */
 
@@ -18,17 +19,21 @@ int gate_fail(kgrade_error *err, CUresult result, const char *what)
     driver_trace("fault %d: %s", (int)result, what);
     if (result == CUDA_ERROR_ILLEGAL_ADDRESS)
         return fail(err, "replay_illegal_access",
-                    "Check bounds for every size of the task, and keep pointers only into memory that was allocated "
+                    "Check bounds for every size of the task, and keep pointers only into memory "
+                    "that was allocated "
                     "with cudaMalloc or given as an argument: others mean nothing in a replay.",
                     "%s during a replay (CUDA error %d).", fault, (int)result);
-    return fail(err, "kernel_failed", "Run the candidate under compute-sanitizer to find the place.",
+    return fail(err, "kernel_failed",
+                "Run the candidate under compute-sanitizer to find the place.",
                 "%s during a replay (CUDA error %d).", fault, (int)result);
 }
 
 static int timed_out(kgrade_error *err)
 {
-    return fail(err, "replay_timeout", "Look for a loop that never ends, or a wait for another block that is not running.",
-                "A replay had not ended after %llu s.", (unsigned long long)(GATE_TIMEOUT_NS / IO_NS_PER_S));
+    return fail(err, "replay_timeout",
+                "Look for a loop that never ends, or a wait for another block that is not running.",
+                "A replay had not ended after %llu s.",
+                (unsigned long long)(GATE_TIMEOUT_NS / IO_NS_PER_S));
 }
 
 int gate_open(struct gate *ret, kgrade_error *err)
@@ -36,7 +41,8 @@ int gate_open(struct gate *ret, kgrade_error *err)
     struct gate g = {.ahead_ns = GATE_AHEAD_NS};
     void *host = NULL;
     size_t bytes = WORD_COUNT * sizeof(uint64_t);
-    DRIVER_TRY(err, cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE));
+    DRIVER_TRY(err,
+               cuMemHostAlloc(&host, bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE));
     memset(host, 0, bytes);
     g.mail = host;
     CUresult result = cuMemHostGetDevicePointer(&g.mail_device, host, 0);
@@ -83,8 +89,8 @@ int gate_wait(CUstream stream, uint64_t deadline, kgrade_error *err)
 }
 
 /* Polls a word of the mailbox until it is not 0.  *ret 0: the stream ended without it. */
-static int await(const struct gate *gate, enum kernels_word word, CUstream stream, uint64_t deadline, uint64_t *ret,
-                 kgrade_error *err)
+static int await(const struct gate *gate, enum kernels_word word, CUstream stream,
+                 uint64_t deadline, uint64_t *ret, kgrade_error *err)
 {
     for (uint32_t polls = 1;; polls++) {
         *ret = look(gate, word);
@@ -118,10 +124,12 @@ static int begin(struct gate *gate, enum kernels_command command, CUgraphExec ex
     return result == CUDA_SUCCESS ? 0 : gate_fail(err, result, "Launching a replay");
 }
 
-int gate_sample(struct gate *gate, CUgraphExec exec, CUstream stream, struct replay_sample *ret, kgrade_error *err)
+int gate_sample(struct gate *gate, CUgraphExec exec, CUstream stream, struct replay_sample *ret,
+                kgrade_error *err)
 {
     uint64_t deadline = io_now() + GATE_TIMEOUT_NS, arrived = 0, release = 0;
-    if (begin(gate, COMMAND_NONE, exec, stream, err) || await(gate, WORD_ARRIVED, stream, deadline, &arrived, err))
+    if (begin(gate, COMMAND_NONE, exec, stream, err) ||
+        await(gate, WORD_ARRIVED, stream, deadline, &arrived, err))
         return -1;
     post(gate, WORD_COMMAND, COMMAND_PROMISE);
     if (await(gate, WORD_PROMISE, stream, deadline, &release, err))

@@ -24,10 +24,11 @@
 #include "../../replay/worker.h"
 #include "launch.h"
 
-#define GATE_TIMEOUT_NS (10 * IO_NS_PER_S) /* for everything that is queued before and in a launch */
+#define GATE_TIMEOUT_NS                                                                            \
+    (10 * IO_NS_PER_S) /* for everything that is queued before and in a launch */
 #define GATE_PATIENCE_NS (2 * IO_NS_PER_S) /* how long the gate waits for the host */
 #define GATE_AHEAD_NS 6000u                /* first notice; grows when promises come too late */
-#define GATE_MAX_AHEAD_NS 100000u
+#define GATE_MAX_AHEAD_NS 1000000u
 
 struct gate {
     volatile uint64_t *mail; /* enum kernels_word */
@@ -39,7 +40,8 @@ int gate_open(struct gate *ret, kgrade_error *err);
 void gate_close(struct gate *gate);
 
 /* Takes one sample.  -1 with `replay_timeout`, `replay_illegal_access`, `kernel_failed` or `device_failed`. */
-int gate_sample(struct gate *gate, CUgraphExec exec, CUstream stream, struct replay_sample *ret, kgrade_error *err);
+int gate_sample(struct gate *gate, CUgraphExec exec, CUstream stream, struct replay_sample *ret,
+                kgrade_error *err);
 
 /* Launches with the gate open, without measuring, and waits.  The same errors. */
 int gate_pass(struct gate *gate, CUgraphExec exec, CUstream stream, kgrade_error *err);

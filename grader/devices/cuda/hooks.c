@@ -21,18 +21,20 @@ static struct {
     CUresult (*mem_free_async)(CUdeviceptr, CUstream);
     CUresult (*mem_alloc_from_pool)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
     CUresult (*mem_alloc_managed)(CUdeviceptr *, size_t, unsigned int);
-    CUresult (*mem_create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long);
+    CUresult (*mem_create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+                           unsigned long long);
     CUresult (*mem_get_info)(size_t *, size_t *);
     CUresult (*mem_get_address_range)(CUdeviceptr *, size_t *, CUdeviceptr);
     CUresult (*ctx_synchronize)(void);
     CUresult (*stream_synchronize)(CUstream);
     CUresult (*stream_synchronize_ptsz)(CUstream);
     CUresult (*event_synchronize)(CUevent);
-    CUresult (*tex_object_create)(CUtexObject *, const CUDA_RESOURCE_DESC *, const CUDA_TEXTURE_DESC *,
-                                  const CUDA_RESOURCE_VIEW_DESC *);
+    CUresult (*tex_object_create)(CUtexObject *, const CUDA_RESOURCE_DESC *,
+                                  const CUDA_TEXTURE_DESC *, const CUDA_RESOURCE_VIEW_DESC *);
     CUresult (*surf_object_create)(CUsurfObject *, const CUDA_RESOURCE_DESC *);
     CUresult (*primary_ctx_reset)(CUdevice);
-    CUresult (*get_proc_address)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+    CUresult (*get_proc_address)(const char *, void **, int, cuuint64_t,
+                                 CUdriverProcAddressQueryResult *);
     CUresult (*get_proc_address_v1)(const char *, void **, int, cuuint64_t);
 } real;
 
@@ -78,8 +80,8 @@ exported CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     return started ? allocate(dptr, bytesize) : real.mem_alloc(dptr, bytesize);
 }
 
-exported CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
-                                     unsigned int ElementSizeBytes)
+exported CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+                                     size_t Height, unsigned int ElementSizeBytes)
 {
     if (!started)
         return real.mem_alloc_pitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
@@ -112,9 +114,11 @@ exported CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     return real.mem_free_async(dptr, hStream);
 }
 
-exported CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream)
+exported CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                          CUstream hStream)
 {
-    return started ? allocate(dptr, bytesize) : real.mem_alloc_from_pool(dptr, bytesize, pool, hStream);
+    return started ? allocate(dptr, bytesize)
+                   : real.mem_alloc_from_pool(dptr, bytesize, pool, hStream);
 }
 
 /* The variants that code compiled for the per-thread default stream calls. */
@@ -130,10 +134,10 @@ exported CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
     return cuMemFreeAsync(dptr, hStream ? hStream : CU_STREAM_PER_THREAD);
 }
 
-exported CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
-                                               CUstream hStream);
-exported CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
-                                               CUstream hStream)
+exported CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize,
+                                               CUmemoryPool pool, CUstream hStream);
+exported CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize,
+                                               CUmemoryPool pool, CUstream hStream)
 {
     return cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream ? hStream : CU_STREAM_PER_THREAD);
 }
@@ -146,12 +150,13 @@ exported CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-exported CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
-                              unsigned long long flags)
+exported CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                              const CUmemAllocationProp *prop, unsigned long long flags)
 {
     if (!started)
         return real.mem_create(handle, size, prop, flags);
-    note_unsupported("cuMemCreate", "unsupported_allocation", "Use cudaMalloc or cudaMallocAsync for device memory.");
+    note_unsupported("cuMemCreate", "unsupported_allocation",
+                     "Use cudaMalloc or cudaMallocAsync for device memory.");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
@@ -213,14 +218,16 @@ exported CUresult cuCtxSynchronize_v2(CUcontext ctx)
 exported CUresult cuStreamSynchronize(CUstream hStream)
 {
     CUresult answer;
-    return intercept_sync("cuStreamSynchronize", &answer) ? answer : real.stream_synchronize(hStream);
+    return intercept_sync("cuStreamSynchronize", &answer) ? answer
+                                                          : real.stream_synchronize(hStream);
 }
 
 exported CUresult cuStreamSynchronize_ptsz(CUstream hStream);
 exported CUresult cuStreamSynchronize_ptsz(CUstream hStream)
 {
     CUresult answer;
-    return intercept_sync("cuStreamSynchronize", &answer) ? answer : real.stream_synchronize_ptsz(hStream);
+    return intercept_sync("cuStreamSynchronize", &answer) ? answer
+                                                          : real.stream_synchronize_ptsz(hStream);
 }
 
 exported CUresult cuEventSynchronize(CUevent hEvent)
@@ -232,17 +239,20 @@ exported CUresult cuEventSynchronize(CUevent hEvent)
 /* --- what has no place in a recording --- */
 
 exported CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
-                                    const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
+                                    const CUDA_TEXTURE_DESC *pTexDesc,
+                                    const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
     if (started)
-        note_unsupported("cuTexObjectCreate", "texture_object", "Read the buffers through pointers instead.");
+        note_unsupported("cuTexObjectCreate", "texture_object",
+                         "Read the buffers through pointers instead.");
     return real.tex_object_create(pTexObject, pResDesc, pTexDesc, pResViewDesc);
 }
 
 exported CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
     if (started)
-        note_unsupported("cuSurfObjectCreate", "texture_object", "Write the buffers through pointers instead.");
+        note_unsupported("cuSurfObjectCreate", "texture_object",
+                         "Write the buffers through pointers instead.");
     return real.surf_object_create(pSurfObject, pResDesc);
 }
 
@@ -265,11 +275,16 @@ struct replacement {
 
 /* The header calls the second form by the first one's name. */
 #undef cuGetProcAddress
-exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags);
-exported CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
+                                   cuuint64_t flags);
+exported CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
+                                      cuuint64_t flags,
                                       CUdriverProcAddressQueryResult *symbolStatus);
 
-#define REPLACE(symbol, name, per_thread, function) {symbol, name, per_thread, (void (*)(void))(function)}
+#define REPLACE(symbol, name, per_thread, function)                                                \
+    {                                                                                              \
+        symbol, name, per_thread, (void (*)(void))(function)                                       \
+    }
 
 static const struct replacement replacements[] = {
     REPLACE("cuMemAlloc_v2", "cuMemAlloc", false, cuMemAlloc_v2),
@@ -280,7 +295,8 @@ static const struct replacement replacements[] = {
     REPLACE("cuMemFreeAsync", "cuMemFreeAsync", false, cuMemFreeAsync),
     REPLACE("cuMemFreeAsync_ptsz", "cuMemFreeAsync", true, cuMemFreeAsync_ptsz),
     REPLACE("cuMemAllocFromPoolAsync", "cuMemAllocFromPoolAsync", false, cuMemAllocFromPoolAsync),
-    REPLACE("cuMemAllocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync", true, cuMemAllocFromPoolAsync_ptsz),
+    REPLACE("cuMemAllocFromPoolAsync_ptsz", "cuMemAllocFromPoolAsync", true,
+            cuMemAllocFromPoolAsync_ptsz),
     REPLACE("cuMemAllocManaged", "cuMemAllocManaged", false, cuMemAllocManaged),
     REPLACE("cuMemCreate", "cuMemCreate", false, cuMemCreate),
     REPLACE("cuMemGetInfo_v2", "cuMemGetInfo", false, cuMemGetInfo_v2),
@@ -292,7 +308,8 @@ static const struct replacement replacements[] = {
     REPLACE("cuEventSynchronize", "cuEventSynchronize", false, cuEventSynchronize),
     REPLACE("cuTexObjectCreate", "cuTexObjectCreate", false, cuTexObjectCreate),
     REPLACE("cuSurfObjectCreate", "cuSurfObjectCreate", false, cuSurfObjectCreate),
-    REPLACE("cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", false, cuDevicePrimaryCtxReset_v2),
+    REPLACE("cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", false,
+            cuDevicePrimaryCtxReset_v2),
     REPLACE("cuGetProcAddress", NULL, false, cuGetProcAddress),
     REPLACE("cuGetProcAddress_v2", NULL, false, cuGetProcAddress_v2),
 };
@@ -330,7 +347,8 @@ static void *replacement_for_name(const char *name, int version, cuuint64_t flag
     return found ? found : replacement_for_symbol(name);
 }
 
-exported CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
+exported CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
+                                      cuuint64_t flags,
                                       CUdriverProcAddressQueryResult *symbolStatus)
 {
     CUresult result = real.get_proc_address(symbol, pfn, cudaVersion, flags, symbolStatus);
@@ -342,7 +360,8 @@ exported CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVe
     return result;
 }
 
-exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags)
+exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
+                                   cuuint64_t flags)
 {
     CUresult result = real.get_proc_address_v1(symbol, pfn, cudaVersion, flags);
     if (result == CUDA_SUCCESS && started && symbol && pfn && *pfn) {
@@ -355,30 +374,32 @@ exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersi
 
 typedef void *dlsym_function(void *handle, const char *name);
 
-static dlsym_function *find_dlsym(void)
+/* A sanitizer looks for functions before it is ready to watch anything, so what it calls is not watched. */
+#define unwatched __attribute__((no_sanitize("address", "undefined", "thread")))
+
+unwatched static dlsym_function *find_dlsym(void)
 {
-    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
-    void *symbol = NULL;
-    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && !symbol; i++)
-        symbol = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-    dlsym_function *function;
-    memcpy(&function, &symbol, sizeof function);
-    return function;
+    union {
+        void *symbol;
+        dlsym_function *function;
+    } found = {dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34")};
+    if (!found.symbol)
+        found.symbol = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+    if (!found.symbol)
+        found.symbol = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17");
+    return found.function;
 }
 
 /* The C library's. */
-static void *own_dlsym(void *handle, const char *name)
+unwatched static void *own_dlsym(void *handle, const char *name)
 {
-    static _Atomic(dlsym_function *) function;
-    dlsym_function *f = function;
-    if (!f) {
-        f = find_dlsym();
-        function = f;
-    }
-    return f ? f(handle, name) : NULL;
+    static dlsym_function *volatile function;
+    if (!function)
+        function = find_dlsym();
+    return function ? function(handle, name) : NULL;
 }
 
-exported void *dlsym(void *restrict handle, const char *restrict name)
+exported unwatched void *dlsym(void *restrict handle, const char *restrict name)
 {
     void *found = own_dlsym(handle, name);
     if (!found || !started || strncmp(name, "cu", 2))
@@ -420,7 +441,8 @@ __attribute__((constructor)) static void find_functions(void)
     };
     void *driver = dlopen(DRIVER_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!driver) {
-        snprintf(missing, sizeof missing, "The driver's library cannot be loaded: %.200s.", dlerror());
+        snprintf(missing, sizeof missing, "The driver's library cannot be loaded: %.200s.",
+                 dlerror());
         return;
     }
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
@@ -434,7 +456,8 @@ __attribute__((constructor)) static void find_functions(void)
 int hooks_open(struct workspace *workspace, kgrade_error *err)
 {
     if (missing[0])
-        return fail(err, "device_failed", "Install a driver that fits the CUDA Toolkit.", "%s", missing);
+        return fail(err, "device_failed", "Install a driver that fits the CUDA Toolkit.", "%s",
+                    missing);
     served = workspace;
     return 0;
 }

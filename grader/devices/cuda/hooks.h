@@ -27,9 +27,10 @@ enum hooks_sync {
 void hooks_begin_call(enum hooks_sync sync);
 
 struct hooks_seen {
-    unsigned int absorbed;      /* waits that did nothing */
-    const char *refused_sync;   /* the first wait that was refused; NULL: none */
-    const char *unsupported;    /* the first function called that a recording has no place for; NULL: none */
+    unsigned int absorbed;    /* waits that did nothing */
+    const char *refused_sync; /* the first wait that was refused; NULL: none */
+    const char
+        *unsupported; /* the first function called that a recording has no place for; NULL: none */
     const char *unsupported_code, *unsupported_hint;
     uint64_t failed_allocation; /* bytes of the first allocation that did not fit; 0: none */
 };

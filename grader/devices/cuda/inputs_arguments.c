@@ -2,7 +2,8 @@
 
 #include "../../task/values.h"
 
-_Static_assert((int)KERNELS_UNIFORM == (int)DISTRIBUTION_UNIFORM && (int)KERNELS_NORMAL == (int)DISTRIBUTION_NORMAL &&
+_Static_assert((int)KERNELS_UNIFORM == (int)DISTRIBUTION_UNIFORM &&
+                   (int)KERNELS_NORMAL == (int)DISTRIBUTION_NORMAL &&
                    (int)KERNELS_INTEGER == (int)DISTRIBUTION_INTEGER &&
                    (int)KERNELS_PERMUTED == (int)DISTRIBUTION_PERMUTATION &&
                    (int)KERNELS_SORTED == (int)DISTRIBUTION_SORTED,
@@ -47,8 +48,8 @@ static void set_permutation(struct kernels_fill *f)
     f->rotate = f->count > 1 && permute_zero(f) == 0;
 }
 
-struct kernels_fill inputs_fill(CUdeviceptr base, const struct param *param, const struct layout_buffer *buffer,
-                                uint64_t seed)
+struct kernels_fill inputs_fill(CUdeviceptr base, const struct param *param,
+                                const struct layout_buffer *buffer, uint64_t seed)
 {
     const struct distribution *d = &param->values;
     struct kernels_fill f = {
@@ -71,15 +72,16 @@ struct kernels_fill inputs_fill(CUdeviceptr base, const struct param *param, con
 
 /* How raw bits become a poison element, as in task/values.c: sign, mantissa and the low bits of the exponent are random,
  * and the exponent starts at `lowest`. */
-static void float_rule(struct kernels_poison *p, unsigned exponent_bits, unsigned mantissa_bits, unsigned random_bits,
-                       uint64_t lowest)
+static void float_rule(struct kernels_poison *p, unsigned exponent_bits, unsigned mantissa_bits,
+                       unsigned random_bits, uint64_t lowest)
 {
-    p->keep = 1ull << (exponent_bits + mantissa_bits) | ((1ull << (mantissa_bits + random_bits)) - 1);
+    p->keep =
+        1ull << (exponent_bits + mantissa_bits) | ((1ull << (mantissa_bits + random_bits)) - 1);
     p->add = lowest << mantissa_bits;
 }
 
-struct kernels_poison inputs_poison(CUdeviceptr base, const struct param *param, const struct layout_buffer *buffer,
-                                    uint64_t poison)
+struct kernels_poison inputs_poison(CUdeviceptr base, const struct param *param,
+                                    const struct layout_buffer *buffer, uint64_t poison)
 {
     struct kernels_poison p = {
         .to = base + buffer->offset,
@@ -125,7 +127,8 @@ struct kernels_poison inputs_poison(CUdeviceptr base, const struct param *param,
     return p;
 }
 
-struct kernels_canary inputs_canary(CUdeviceptr base, const struct layout_buffer *buffer, uint64_t poison)
+struct kernels_canary inputs_canary(CUdeviceptr base, const struct layout_buffer *buffer,
+                                    uint64_t poison)
 {
     return (struct kernels_canary){
         .to = base + buffer->offset + buffer->bytes,

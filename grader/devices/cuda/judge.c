@@ -32,6 +32,13 @@ static void detach(void *state)
     free(r);
 }
 
+/* Making the context takes a tenth of a second: it is made while the process waits for an arena. */
+static int judge_start(kgrade_error *err)
+{
+    static struct driver_context context;
+    return driver_open(&context, CU_CTX_SCHED_BLOCKING_SYNC, err);
+}
+
 static int attach_arena(struct reader *r, int arena_fd, kgrade_error *err)
 {
     if (driver_open(&r->context, CU_CTX_SCHED_BLOCKING_SYNC, err) ||
@@ -68,7 +75,9 @@ static int read_arena(void *state, uint64_t offset, uint64_t bytes, void *to, kg
     for (int turn = 0; at < bytes || previous; turn ^= 1) {
         uint64_t now = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
         if (now)
-            DRIVER_TRY(err, cuMemcpyDtoHAsync(r->stage[turn], arena_buffers(&r->arena) + offset + at, now, r->stream));
+            DRIVER_TRY(err,
+                       cuMemcpyDtoHAsync(r->stage[turn], arena_buffers(&r->arena) + offset + at,
+                                         now, r->stream));
         if (previous)
             memcpy((uint8_t *)to + at - previous, r->stage[turn ^ 1], previous);
         DRIVER_TRY(err, cuStreamSynchronize(r->stream));
@@ -80,7 +89,10 @@ static int read_arena(void *state, uint64_t offset, uint64_t bytes, void *to, kg
 
 int main(void)
 {
-    static const struct judge_device device = {
-        .name = "cuda", .attach = attach, .read = read_arena, .detach = detach};
+    static const struct judge_device device = {.name = "cuda",
+                                               .start = judge_start,
+                                               .attach = attach,
+                                               .read = read_arena,
+                                               .detach = detach};
     return judge_worker_main(&device);
 }

@@ -10,7 +10,12 @@
 #include "../../task/dtype.h"
 
 /* The last counter word of the generator, as in task/values.c. */
-enum kernels_stream { KERNELS_VALUES = 0, KERNELS_PERMUTATION = 1, KERNELS_POISON = 2, KERNELS_CANARY = 3 };
+enum kernels_stream {
+    KERNELS_VALUES = 0,
+    KERNELS_PERMUTATION = 1,
+    KERNELS_POISON = 2,
+    KERNELS_CANARY = 3
+};
 
 /* The distributions of task.h, in its order. */
 enum kernels_distribution {
@@ -61,12 +66,12 @@ struct kernels_range {
 /* The gate's mailbox: one word per line of 128 bytes in mapped host memory.  The protocol is in gate.h. */
 #define KERNELS_LINE 16 /* words */
 enum kernels_word {
-    WORD_COMMAND = 0 * KERNELS_LINE, /* host: enum kernels_command */
-    WORD_ARRIVED = 1 * KERNELS_LINE, /* gate: 1 */
-    WORD_PROMISE = 2 * KERNELS_LINE, /* gate: the release time, ns of the device's global timer */
-    WORD_LATE = 3 * KERNELS_LINE,    /* gate: not 0 when the promise was not kept */
-    WORD_STOP = 4 * KERNELS_LINE,    /* stop: the time */
-    WORD_AHEAD = 5 * KERNELS_LINE,   /* host: how far ahead to promise, ns */
+    WORD_COMMAND = 0 * KERNELS_LINE,  /* host: enum kernels_command */
+    WORD_ARRIVED = 1 * KERNELS_LINE,  /* gate: 1 */
+    WORD_PROMISE = 2 * KERNELS_LINE,  /* gate: the release time, ns of the device's global timer */
+    WORD_LATE = 3 * KERNELS_LINE,     /* gate: not 0 when the promise was not kept */
+    WORD_STOP = 4 * KERNELS_LINE,     /* stop: the time */
+    WORD_AHEAD = 5 * KERNELS_LINE,    /* host: how far ahead to promise, ns */
     WORD_PATIENCE = 6 * KERNELS_LINE, /* host: how long the gate waits for its order, ns */
     WORD_COUNT = 7 * KERNELS_LINE
 };

@@ -18,10 +18,12 @@ extern const unsigned char kgrade_cuda_kernels[];
 #define BLOCKS_PER_PROCESSOR 8u
 
 static const char *const names[KERNEL_COUNT] = {
-    [KERNEL_FILL] = "kgrade_fill",       [KERNEL_POISON] = "kgrade_poison", [KERNEL_CANARY] = "kgrade_canary",
-    [KERNEL_RESTORE] = "kgrade_restore", [KERNEL_EVICT] = "kgrade_evict",   [KERNEL_GATE] = "kgrade_gate",
-    [KERNEL_STOP] = "kgrade_stop",       [KERNEL_TICKS] = "kgrade_ticks",   [KERNEL_COPY] = "kgrade_copy",
-    [KERNEL_FMA] = "kgrade_fma",         [KERNEL_MMA] = "kgrade_mma",       [KERNEL_WGMMA] = "kgrade_wgmma",
+    [KERNEL_FILL] = "kgrade_fill",     [KERNEL_POISON] = "kgrade_poison",
+    [KERNEL_CANARY] = "kgrade_canary", [KERNEL_RESTORE] = "kgrade_restore",
+    [KERNEL_EVICT] = "kgrade_evict",   [KERNEL_GATE] = "kgrade_gate",
+    [KERNEL_STOP] = "kgrade_stop",     [KERNEL_TICKS] = "kgrade_ticks",
+    [KERNEL_COPY] = "kgrade_copy",     [KERNEL_FMA] = "kgrade_fma",
+    [KERNEL_MMA] = "kgrade_mma",       [KERNEL_WGMMA] = "kgrade_wgmma",
 };
 
 int kernels_open(struct kernels *ret, const struct driver_context *context, kgrade_error *err)
@@ -35,7 +37,8 @@ int kernels_open(struct kernels *ret, const struct driver_context *context, kgra
             return driver_fail(err, "device_failed", result, names[i]);
         }
     }
-    k.processors = (unsigned int)driver_attribute(context, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    k.processors =
+        (unsigned int)driver_attribute(context, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     if (k.processors == 0)
         k.processors = 1;
     *ret = k;
@@ -51,14 +54,16 @@ void kernels_close(struct kernels *kernels)
 
 unsigned int kernels_blocks(const struct kernels *kernels, uint64_t chunks)
 {
-    uint64_t wanted = (chunks + KERNELS_THREADS - 1) / KERNELS_THREADS, most = kernels->processors * BLOCKS_PER_PROCESSOR;
+    uint64_t wanted = (chunks + KERNELS_THREADS - 1) / KERNELS_THREADS,
+             most = kernels->processors * BLOCKS_PER_PROCESSOR;
     if (wanted == 0)
         return 1;
     return (unsigned int)(wanted < most ? wanted : most);
 }
 
-int kernels_launch(const struct kernels *kernels, enum kernel_id id, unsigned int blocks, unsigned int threads,
-                   struct launch_target *target, void **arguments, kgrade_error *err)
+int kernels_launch(const struct kernels *kernels, enum kernel_id id, unsigned int blocks,
+                   unsigned int threads, struct launch_target *target, void **arguments,
+                   kgrade_error *err)
 {
     CUfunction function = kernels->functions[id];
     CUresult result;
@@ -74,10 +79,12 @@ int kernels_launch(const struct kernels *kernels, enum kernel_id id, unsigned in
             .kernelParams = arguments,
         };
         CUgraphNode node = NULL;
-        result = cuGraphAddKernelNode(&node, target->graph, &target->last, target->last ? 1 : 0, &params);
+        result = cuGraphAddKernelNode(&node, target->graph, &target->last, target->last ? 1 : 0,
+                                      &params);
         target->last = node;
     } else {
-        result = cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, target->stream, arguments, NULL);
+        result = cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, target->stream, arguments,
+                                NULL);
     }
     return result == CUDA_SUCCESS ? 0 : driver_fail(err, "device_failed", result, names[id]);
 }

@@ -42,7 +42,8 @@ struct launch_target {
 };
 
 /* arguments: one pointer per parameter, in order. */
-int kernels_launch(const struct kernels *kernels, enum kernel_id id, unsigned int blocks, unsigned int threads,
-                   struct launch_target *target, void **arguments, kgrade_error *err);
+int kernels_launch(const struct kernels *kernels, enum kernel_id id, unsigned int blocks,
+                   unsigned int threads, struct launch_target *target, void **arguments,
+                   kgrade_error *err);
 
 #endif

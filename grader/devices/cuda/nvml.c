@@ -89,8 +89,15 @@ static void set(json_t *object, const char *name, unsigned long long value)
 static json_t *reason_names(unsigned long long bits)
 {
     static const char *const names[] = {
-        "idle",          "application_clocks", "software_power_cap", "hardware_slowdown",     "sync_boost",
-        "thermal_limit", "hardware_thermal",   "power_brake",        "display_clock_setting",
+        "idle",
+        "application_clocks",
+        "software_power_cap",
+        "hardware_slowdown",
+        "sync_boost",
+        "thermal_limit",
+        "hardware_thermal",
+        "power_brake",
+        "display_clock_setting",
     };
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

@@ -32,8 +32,10 @@ static int node_fail(const struct builder *b, size_t index, CUresult result, con
     const struct recording_node *node = &b->call->nodes[index];
     const char *name = NULL;
     cuGetErrorName(result, &name);
-    return fail(b->err, "recording_invalid", INVALID_HINT, "Node %zu (%.200s) cannot be rebuilt: %s: %s (%d).", index,
-                node->name ? node->name : "no kernel", what, name ? name : "unknown error", (int)result);
+    return fail(b->err, "recording_invalid", INVALID_HINT,
+                "Node %zu (%.200s) cannot be rebuilt: %s: %s (%d).", index,
+                node->name ? node->name : "no kernel", what, name ? name : "unknown error",
+                (int)result);
 }
 
 static int load_image(struct builder *b, size_t index)
@@ -50,8 +52,10 @@ static int load_image(struct builder *b, size_t index)
     if (result != CUDA_SUCCESS) {
         const char *name = NULL;
         cuGetErrorName(result, &name);
-        return fail(b->err, "recording_invalid", "Record the candidate on a card of the same architecture.",
-                    "Image %zu cannot be loaded here: %s (%d).", index, name ? name : "unknown error", (int)result);
+        return fail(b->err, "recording_invalid",
+                    "Record the candidate on a card of the same architecture.",
+                    "Image %zu cannot be loaded here: %s (%d).", index,
+                    name ? name : "unknown error", (int)result);
     }
     loaded->used = true;
     return 0;
@@ -64,16 +68,19 @@ static int pack_arguments(struct builder *b, size_t index, CUfunction function)
     for (size_t i = 0; i < node->n_args; i++) {
         const struct recording_arg *arg = &node->args[i];
         size_t offset = 0, size = 0;
-        if (arg->kind != ARG_BYTES || cuFuncGetParamInfo(function, i, &offset, &size) != CUDA_SUCCESS ||
+        if (arg->kind != ARG_BYTES ||
+            cuFuncGetParamInfo(function, i, &offset, &size) != CUDA_SUCCESS ||
             offset != arg->offset || size != arg->size || offset + size > RECORDING_MAX_ARG_BYTES)
             return fail(b->err, "recording_invalid", INVALID_HINT,
-                        "Argument %zu of node %zu (%.200s) is not what the kernel takes.", i, index, node->name);
+                        "Argument %zu of node %zu (%.200s) is not what the kernel takes.", i, index,
+                        node->name);
         memcpy(b->packed->bytes + offset, arg->bytes, size);
         b->packed->pointers[i] = b->packed->bytes + offset;
     }
     size_t offset, size;
     if (cuFuncGetParamInfo(function, node->n_args, &offset, &size) == CUDA_SUCCESS)
-        return fail(b->err, "recording_invalid", INVALID_HINT, "Node %zu (%.200s) lacks arguments.", index, node->name);
+        return fail(b->err, "recording_invalid", INVALID_HINT, "Node %zu (%.200s) lacks arguments.",
+                    index, node->name);
     return 0;
 }
 
@@ -85,8 +92,8 @@ static int set_function_attributes(struct builder *b, size_t index, CUfunction f
         const struct attribute_kind *kind = attribute_find(attribute->name);
         int have = 0;
         if (!kind || kind->n != attribute->n)
-            return fail(b->err, "recording_invalid", INVALID_HINT, "Node %zu has an unknown attribute \"%s\".", index,
-                        attribute->name);
+            return fail(b->err, "recording_invalid", INVALID_HINT,
+                        "Node %zu has an unknown attribute \"%s\".", index, attribute->name);
         if (!kind->of_function)
             continue;
         CUfunction_attribute id = (CUfunction_attribute)kind->id;
@@ -108,7 +115,8 @@ static int set_launch_attributes(struct builder *b, size_t index)
             continue;
         CUlaunchAttributeValue value;
         attribute_to_value(kind, node->attributes[i].values, &value);
-        CUresult result = cuGraphKernelNodeSetAttribute(b->nodes[index], (CUlaunchAttributeID)kind->id, &value);
+        CUresult result =
+            cuGraphKernelNodeSetAttribute(b->nodes[index], (CUlaunchAttributeID)kind->id, &value);
         if (result != CUDA_SUCCESS)
             return node_fail(b, index, result, kind->name);
     }
@@ -121,10 +129,12 @@ static int add_kernel(struct builder *b, size_t index)
     CUfunction function = NULL;
     for (size_t i = 0; i < 3; i++)
         if (node->grid[i] > UINT32_MAX || node->block[i] > UINT32_MAX || node->offset[i])
-            return fail(b->err, "recording_invalid", INVALID_HINT, "Node %zu has an impossible grid.", index);
+            return fail(b->err, "recording_invalid", INVALID_HINT,
+                        "Node %zu has an impossible grid.", index);
     if (load_image(b, node->image))
         return -1;
-    CUresult result = cuModuleGetFunction(&function, b->out->images[node->image].module, node->name);
+    CUresult result =
+        cuModuleGetFunction(&function, b->out->images[node->image].module, node->name);
     if (result != CUDA_SUCCESS)
         return node_fail(b, index, result, "finding the kernel in its image");
     if (pack_arguments(b, index, function) || set_function_attributes(b, index, function))
@@ -147,10 +157,12 @@ static int add_kernel(struct builder *b, size_t index)
 }
 
 /* Rows of bytes at an address, pitch apart, all inside the arena. */
-static bool in_arena(const struct arena *arena, uint64_t address, uint64_t bytes, uint64_t rows, uint64_t pitch)
+static bool in_arena(const struct arena *arena, uint64_t address, uint64_t bytes, uint64_t rows,
+                     uint64_t pitch)
 {
     uint64_t extent = 0;
-    if (rows == 0 || (rows > 1 && pitch < bytes) || __builtin_mul_overflow(rows - 1, rows > 1 ? pitch : 0, &extent) ||
+    if (rows == 0 || (rows > 1 && pitch < bytes) ||
+        __builtin_mul_overflow(rows - 1, rows > 1 ? pitch : 0, &extent) ||
         __builtin_add_overflow(extent, bytes, &extent) || address < arena->address)
         return false;
     uint64_t from = address - arena->address;
@@ -164,7 +176,8 @@ static int add_copy(struct builder *b, size_t index)
     if (node->from_buffer != SIZE_MAX || node->to_buffer != SIZE_MAX || node->bytes == 0 ||
         !in_arena(arena, node->from_offset, node->bytes, node->rows, node->from_pitch) ||
         !in_arena(arena, node->to_offset, node->bytes, node->rows, node->to_pitch))
-        return fail(b->err, "recording_invalid", INVALID_HINT, "Node %zu copies from or to outside the arena.", index);
+        return fail(b->err, "recording_invalid", INVALID_HINT,
+                    "Node %zu copies from or to outside the arena.", index);
     bool linear = node->rows == 1;
     CUDA_MEMCPY3D params = {
         .srcMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -179,7 +192,8 @@ static int add_copy(struct builder *b, size_t index)
         .Height = node->rows,
         .Depth = 1,
     };
-    CUresult result = cuGraphAddMemcpyNode(&b->nodes[index], b->out->graph, NULL, 0, &params, b->place->context->context);
+    CUresult result = cuGraphAddMemcpyNode(&b->nodes[index], b->out->graph, NULL, 0, &params,
+                                           b->place->context->context);
     return result == CUDA_SUCCESS ? 0 : node_fail(b, index, result, "adding the copy");
 }
 
@@ -188,8 +202,10 @@ static int add_fill(struct builder *b, size_t index)
     const struct recording_node *node = &b->call->nodes[index];
     uint32_t size = node->pattern_bytes;
     if (node->to_buffer != SIZE_MAX || (size != 1 && size != 2 && size != 4) || node->bytes == 0 ||
-        node->bytes % size || !in_arena(b->place->arena, node->to_offset, node->bytes, node->rows, node->to_pitch))
-        return fail(b->err, "recording_invalid", INVALID_HINT, "Node %zu fills memory outside the arena.", index);
+        node->bytes % size ||
+        !in_arena(b->place->arena, node->to_offset, node->bytes, node->rows, node->to_pitch))
+        return fail(b->err, "recording_invalid", INVALID_HINT,
+                    "Node %zu fills memory outside the arena.", index);
     CUDA_MEMSET_NODE_PARAMS params = {
         .dst = node->to_offset,
         .pitch = node->rows == 1 ? 0 : node->to_pitch,
@@ -198,7 +214,8 @@ static int add_fill(struct builder *b, size_t index)
         .height = node->rows,
     };
     memcpy(&params.value, node->pattern, size);
-    CUresult result = cuGraphAddMemsetNode(&b->nodes[index], b->out->graph, NULL, 0, &params, b->place->context->context);
+    CUresult result = cuGraphAddMemsetNode(&b->nodes[index], b->out->graph, NULL, 0, &params,
+                                           b->place->context->context);
     return result == CUDA_SUCCESS ? 0 : node_fail(b, index, result, "adding the fill");
 }
 
@@ -231,11 +248,14 @@ static int add_edges(struct builder *b)
         return fail(b->err, "out_of_memory", NULL, "No memory for the edges of a graph.");
     for (size_t i = 0; i < b->call->n_edges; i++) {
         const struct recording_edge *edge = &b->call->edges[i];
-        CUgraphEdgeData data = {.from_port = edge->from_port, .to_port = edge->to_port, .type = edge->type};
+        CUgraphEdgeData data = {
+            .from_port = edge->from_port, .to_port = edge->to_port, .type = edge->type};
         has_before[edge->to] = true;
-        if (edge->from_port == CU_GRAPH_KERNEL_NODE_PORT_DEFAULT && edge->type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT)
+        if (edge->from_port == CU_GRAPH_KERNEL_NODE_PORT_DEFAULT &&
+            edge->type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT)
             is_awaited[edge->from] = true;
-        CUresult result = cuGraphAddDependencies(b->out->graph, &b->nodes[edge->from], &b->nodes[edge->to], &data, 1);
+        CUresult result = cuGraphAddDependencies(b->out->graph, &b->nodes[edge->from],
+                                                 &b->nodes[edge->to], &data, 1);
         if (result != CUDA_SUCCESS)
             return node_fail(b, edge->to, result, "adding an edge");
     }
@@ -287,15 +307,17 @@ static int build(struct builder *b, CUstream stream)
     if (result != CUDA_SUCCESS) {
         const char *name = NULL;
         cuGetErrorName(result, &name);
-        return fail(b->err, "recording_invalid", INVALID_HINT, "The graph of %zu nodes cannot be made ready: %s (%d).", n,
+        return fail(b->err, "recording_invalid", INVALID_HINT,
+                    "The graph of %zu nodes cannot be made ready: %s (%d).", n,
                     name ? name : "unknown error", (int)result);
     }
     DRIVER_TRY(b->err, cuGraphUpload(b->out->exec, stream));
     return 0;
 }
 
-static int rebuild(struct rebuilt *ret, const struct rebuild_place *place, const struct recording *recording,
-                   const struct recording_call *call, CUstream stream, kgrade_error *err)
+static int rebuild(struct rebuilt *ret, const struct rebuild_place *place,
+                   const struct recording *recording, const struct recording_call *call,
+                   CUstream stream, kgrade_error *err)
 {
     struct rebuilt out = {.n_images = recording ? recording->n_images : 0};
     cleanup_free CUgraphNode *nodes = calloc(call->n_nodes + 2, sizeof *nodes);
@@ -315,13 +337,15 @@ static int rebuild(struct rebuilt *ret, const struct rebuild_place *place, const
     return 0;
 }
 
-int rebuild_call(struct rebuilt *ret, const struct rebuild_place *place, const struct recording *recording,
-                 const struct recording_call *call, CUstream stream, kgrade_error *err)
+int rebuild_call(struct rebuilt *ret, const struct rebuild_place *place,
+                 const struct recording *recording, const struct recording_call *call,
+                 CUstream stream, kgrade_error *err)
 {
     return rebuild(ret, place, recording, call, stream, err);
 }
 
-int rebuild_empty(struct rebuilt *ret, const struct rebuild_place *place, CUstream stream, kgrade_error *err)
+int rebuild_empty(struct rebuilt *ret, const struct rebuild_place *place, CUstream stream,
+                  kgrade_error *err)
 {
     struct recording_call nothing = {.nodes = NULL};
     return rebuild(ret, place, NULL, &nothing, stream, err);

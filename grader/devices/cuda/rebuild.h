@@ -17,7 +17,8 @@ struct loaded_image {
 };
 
 struct rebuilt {
-    struct loaded_image *images; /* one per image of the recording; those that the call does not use are not loaded */
+    struct loaded_image *
+        images; /* one per image of the recording; those that the call does not use are not loaded */
     size_t n_images;
     CUgraph graph;
     CUgraphExec exec;
@@ -31,11 +32,13 @@ struct rebuild_place {
 };
 
 /* Instantiated and uploaded.  -1 with `recording_invalid` or `device_failed`. */
-int rebuild_call(struct rebuilt *ret, const struct rebuild_place *place, const struct recording *recording,
-                 const struct recording_call *call, CUstream stream, kgrade_error *err);
+int rebuild_call(struct rebuilt *ret, const struct rebuild_place *place,
+                 const struct recording *recording, const struct recording_call *call,
+                 CUstream stream, kgrade_error *err);
 
 /* The same with nothing between gate and stop: for the floor. */
-int rebuild_empty(struct rebuilt *ret, const struct rebuild_place *place, CUstream stream, kgrade_error *err);
+int rebuild_empty(struct rebuilt *ret, const struct rebuild_place *place, CUstream stream,
+                  kgrade_error *err);
 
 void rebuilt_close(struct rebuilt *rebuilt);
 

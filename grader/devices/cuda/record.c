@@ -26,8 +26,8 @@ struct recorder {
     struct workspace *workspace;
     CUstream stream; /* for preparing */
     struct layout layout;
-    bool has_stream;      /* the task's entry takes a stream: then it must not wait for the device */
-    bool is_first_call;   /* of the case: modules are likely to be loaded */
+    bool has_stream;    /* the task's entry takes a stream: then it must not wait for the device */
+    bool is_first_call; /* of the case: modules are likely to be loaded */
 };
 
 static void record_close(void *state)
@@ -44,9 +44,16 @@ static void record_close(void *state)
     free(r);
 }
 
+/* Making the context takes a tenth of a second: it is made while the process waits for a candidate. */
+static int record_start(kgrade_error *err)
+{
+    static struct driver_context context;
+    return watch_open(err) || driver_open(&context, CU_CTX_SCHED_AUTO, err) ? -1 : 0;
+}
+
 static int open_device(struct recorder *r, int arena_fd, kgrade_error *err)
 {
-    if (watch_open(err) || driver_open(&r->context, CU_CTX_SCHED_AUTO, err) ||
+    if (driver_open(&r->context, CU_CTX_SCHED_AUTO, err) ||
         arena_import(&r->arena, &r->context, arena_fd, ARENA_READ_WRITE, err) ||
         kernels_open(&r->kernels, &r->context, err))
         return -1;
@@ -81,19 +88,21 @@ static int record_open(const struct task *task, int arena_fd, void **ret_state, 
     return 0;
 }
 
-static int record_prepare(void *state, const int64_t *dims, const struct layout *layout, uint64_t seed,
-                          kgrade_error *err)
+static int record_prepare(void *state, const int64_t *dims, const struct layout *layout,
+                          uint64_t seed, kgrade_error *err)
 {
     struct recorder *r = state;
     (void)dims;
     if (layout->bytes > arena_case_bytes(&r->arena))
         return fail(err, "arena_failed", "Report this: the arena was made too small for the task.",
-                    "A case needs %llu bytes of an arena of %llu.", (unsigned long long)layout->bytes,
+                    "A case needs %llu bytes of an arena of %llu.",
+                    (unsigned long long)layout->bytes,
                     (unsigned long long)arena_case_bytes(&r->arena));
     r->layout = *layout;
     r->is_first_call = true;
     struct launch_target target = {.stream = r->stream};
-    if (inputs_queue(&r->kernels, &target, arena_buffers(&r->arena), r->task, layout, seed, seed ^ POISON_SALT, err))
+    if (inputs_queue(&r->kernels, &target, arena_buffers(&r->arena), r->task, layout, seed,
+                     seed ^ POISON_SALT, err))
         return -1;
     DRIVER_TRY(err, cuStreamSynchronize(r->stream));
     return 0;
@@ -133,11 +142,13 @@ static int refuse_unsupported(const struct hooks_seen *hooks, kgrade_error *err)
                 "The candidate called %s, which has no place in a recording.", hooks->unsupported);
 }
 
-static int refuse_allocation(const struct recorder *r, const struct hooks_seen *hooks, kgrade_error *err)
+static int refuse_allocation(const struct recorder *r, const struct hooks_seen *hooks,
+                             kgrade_error *err)
 {
     return fail(err, "workspace_exhausted", "Allocate less, or free what a call does not need.",
                 "An allocation of %llu bytes did not fit into the task's workspace of %llu bytes.",
-                (unsigned long long)hooks->failed_allocation, (unsigned long long)r->task->workspace_bytes);
+                (unsigned long long)hooks->failed_allocation,
+                (unsigned long long)r->task->workspace_bytes);
 }
 
 static const char *result_text(CUresult result)
@@ -160,11 +171,12 @@ static int end_execute(struct recorder *r, kgrade_error *err)
     if (result != CUDA_SUCCESS && hooks.failed_allocation)
         return refuse_allocation(r, &hooks, err);
     if (fault)
-        return fail(err, "kernel_failed", "Run the candidate under compute-sanitizer to find the place.",
+        return fail(err, "kernel_failed",
+                    "Run the candidate under compute-sanitizer to find the place.",
                     "%s (CUDA error %d).", fault, (int)result);
     if (result != CUDA_SUCCESS)
-        return fail(err, "kernel_failed", "Check what the call returns.", "The device failed during a call: %s (%d).",
-                    result_text(result), (int)result);
+        return fail(err, "kernel_failed", "Check what the call returns.",
+                    "The device failed during a call: %s (%d).", result_text(result), (int)result);
     if (hooks.unsupported)
         return refuse_unsupported(&hooks, err);
     workspace_settle(r->workspace);
@@ -183,17 +195,21 @@ static int capture_failed(const struct recorder *r, CUresult result, const struc
         return refuse_allocation(r, hooks, err);
     if (watched->broken_result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
         return fail(err, "legacy_stream",
-                    "Pass the task's stream to every launch, copy and library handle (cudaStreamPerThread where the task "
+                    "Pass the task's stream to every launch, copy and library handle "
+                    "(cudaStreamPerThread where the task "
                     "has none).",
-                    "Work was put on the legacy default stream (%s%s%s).", by, watched->broken_kernel[0] ? ", kernel " : "",
-                    watched->broken_kernel);
+                    "Work was put on the legacy default stream (%s%s%s).", by,
+                    watched->broken_kernel[0] ? ", kernel " : "", watched->broken_kernel);
     if (result == CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
-        return fail(err, "unjoined_stream", "Record an event at the end of each other stream, and let the task's stream wait for it.",
+        return fail(err, "unjoined_stream",
+                    "Record an event at the end of each other stream, and let the task's stream "
+                    "wait for it.",
                     "Work on another stream is not waited for by the task's stream.");
     if (watched->broken_result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
         watched->broken_result == CUDA_ERROR_CAPTURED_EVENT)
         return fail(err, "sync_in_call",
-                    "Only queue work on the stream; set-up that waits for the device belongs into the first call.",
+                    "Only queue work on the stream; set-up that waits for the device belongs into "
+                    "the first call.",
                     "The call waits for the device or changes its state (%s).", by);
     return fail(err, "capture_failed", "Queue all work on the task's stream, and nothing else.",
                 "The call cannot be captured: %s (%s: %d).", result_text(result), by,
@@ -209,17 +225,20 @@ static int check_counts(const struct recorder *r, CUgraph graph, const struct ho
     if (counts.kernels == 0 && counts.graphs == 0 && watched->broken_by[0])
         return capture_failed(r, watched->broken_result, hooks, watched, err);
     if (counts.kernels == 0 && counts.graphs == 0 && watched->failed_launch[0])
-        return fail(err, "launch_failed", "Check grid, block and shared memory against the device's limits.",
+        return fail(err, "launch_failed",
+                    "Check grid, block and shared memory against the device's limits.",
                     "The launch of kernel %s failed: %s (%d).", watched->failed_launch,
                     result_text(watched->failed_result), (int)watched->failed_result);
     if (watched->launches > counts.kernels || watched->graph_launches > counts.graphs)
-        return fail(err, "launch_outside_stream",
-                    "Use the task's stream, or let it wait for the others by events (fork and join).",
-                    "%u of %u launches went to a stream that the task's stream does not wait for.",
-                    watched->launches - (watched->launches > counts.kernels ? counts.kernels : watched->launches) +
-                        watched->graph_launches -
-                        (watched->graph_launches > counts.graphs ? counts.graphs : watched->graph_launches),
-                    watched->launches + watched->graph_launches);
+        return fail(
+            err, "launch_outside_stream",
+            "Use the task's stream, or let it wait for the others by events (fork and join).",
+            "%u of %u launches went to a stream that the task's stream does not wait for.",
+            watched->launches -
+                (watched->launches > counts.kernels ? counts.kernels : watched->launches) +
+                watched->graph_launches -
+                (watched->graph_launches > counts.graphs ? counts.graphs : watched->graph_launches),
+            watched->launches + watched->graph_launches);
     return 0;
 }
 
@@ -230,7 +249,8 @@ static int check_kernels(const struct recording *recording, kgrade_error *err)
     for (size_t i = 0; i < call->n_nodes; i++)
         if (call->nodes[i].kind == NODE_KERNEL)
             return 0;
-    return fail(err, "nothing_enqueued", "Launch the kernel in every call; results of earlier calls do not count.",
+    return fail(err, "nothing_enqueued",
+                "Launch the kernel in every call; results of earlier calls do not count.",
                 "The call launched no kernel.");
 }
 
@@ -243,31 +263,34 @@ static int end_capture(struct recorder *r, struct recording *recording, kgrade_e
     watch_all(false);
     hooks_end_call(&hooks);
     watch_end_call(&watched);
-    driver_trace("capture ended with %d; %u launches, %u graphs, %u waits absorbed", (int)result, watched.launches,
-                 watched.graph_launches, hooks.absorbed);
+    driver_trace("capture ended with %d; %u launches, %u graphs, %u waits absorbed", (int)result,
+                 watched.launches, watched.graph_launches, hooks.absorbed);
     if (hooks.unsupported)
         return refuse_unsupported(&hooks, err);
     const char *fault = driver_kernel_fault(result);
     if (fault)
-        return fail(err, "kernel_failed", "Run the candidate under compute-sanitizer to find the place.",
+        return fail(err, "kernel_failed",
+                    "Run the candidate under compute-sanitizer to find the place.",
                     "%s (CUDA error %d).", fault, (int)result);
     if (result != CUDA_SUCCESS || !graph || hooks.refused_sync)
         return capture_failed(r, result, &hooks, &watched, err);
     const struct capture_place place = {&r->context, &r->arena, r->workspace, r->task};
-    int failed = check_counts(r, graph, &hooks, &watched, err) || capture_write(graph, &place, recording, err) ||
-                 check_kernels(recording, err);
+    int failed = check_counts(r, graph, &hooks, &watched, err) ||
+                 capture_write(graph, &place, recording, err) || check_kernels(recording, err);
     cuGraphDestroy(graph);
     if (failed)
         return -1;
     /* Work that escaped to another stream has run, or is running. */
     result = hooks_synchronize();
     if (result != CUDA_SUCCESS)
-        return driver_fail(err, "kernel_failed", result, "Waiting for the device after the capture");
+        return driver_fail(err, "kernel_failed", result,
+                           "Waiting for the device after the capture");
     workspace_settle(r->workspace);
     return 0;
 }
 
-static int record_end(void *state, enum record_mode mode, struct recording *recording, kgrade_error *err)
+static int record_end(void *state, enum record_mode mode, struct recording *recording,
+                      kgrade_error *err)
 {
     struct recorder *r = state;
     return mode == RECORD_EXECUTE ? end_execute(r, err) : end_capture(r, recording, err);
@@ -277,6 +300,7 @@ int main(void)
 {
     static const struct record_device device = {
         .name = "cuda",
+        .start = record_start,
         .open = record_open,
         .prepare = record_prepare,
         .argument = record_argument,

@@ -17,7 +17,7 @@
 #include "rebuild.h"
 #include "restore.h"
 
-#define EVICT_L2_SIZES 4u                /* the buffer that is read to empty L2, in sizes of L2 */
+#define EVICT_L2_SIZES 4u                  /* the buffer that is read to empty L2, in sizes of L2 */
 #define EVICT_DEFAULT_BYTES (256ull << 20) /* where the size of L2 is not known */
 #define WARM_UP_SALT 0x9e3779b97f4a7c15ull /* inputs of the warm-up are not those of any sample */
 
@@ -36,8 +36,9 @@ struct replayer {
     struct rebuilt call;
     struct restore restore;
     struct layout layout;
-    bool is_warmed_up; /* the call has run once: nothing of it is loaded or set up for the first time in a sample */
-    bool is_broken;    /* a kernel faulted or hangs: the driver must not be asked to clean up */
+    bool
+        is_warmed_up; /* the call has run once: nothing of it is loaded or set up for the first time in a sample */
+    bool is_broken; /* a kernel faulted or hangs: the driver must not be asked to clean up */
 };
 
 static void close_call(struct replayer *r)
@@ -98,7 +99,8 @@ static int open_evict(struct replayer *r, kgrade_error *err)
 /* "sm_90a": with the letter that unlocks what only this architecture has, where there is one. */
 static void name_target(const struct driver_context *context, char *ret, size_t size)
 {
-    snprintf(ret, size, "sm_%d%d%s", context->major, context->minor, context->major >= 9 ? "a" : "");
+    snprintf(ret, size, "sm_%d%d%s", context->major, context->minor,
+             context->major >= 9 ? "a" : "");
 }
 
 static json_t *make_info(const struct replayer *r, uint64_t resolution)
@@ -113,14 +115,15 @@ static json_t *make_info(const struct replayer *r, uint64_t resolution)
     name_target(&r->context, target, sizeof target);
     char cuda[32];
     snprintf(cuda, sizeof cuda, "%d.%d", version / 1000, version % 1000 / 10);
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:b}", "hardware", name, "driver", driver, "cuda",
-        cuda, "target", target, "clock", "promise gate, global timer of the device", "resolution_ns",
-        (json_int_t)resolution, "multiprocessors", (int)r->kernels.processors, "l2_bytes",
-        driver_attribute(&r->context, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE), "memory_bytes", (json_int_t)memory,
-        "max_sm_clock_mhz", (json_int_t)nvml_max_clock(r->nvml, false), "max_memory_clock_mhz",
-        (json_int_t)nvml_max_clock(r->nvml, true), "pageable_memory_access",
-        driver_attribute(&r->context, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:b}",
+                     "hardware", name, "driver", driver, "cuda", cuda, "target", target, "cache",
+                     "cold", "clock", "promise gate, global timer of the device", "resolution_ns",
+                     (json_int_t)resolution, "multiprocessors", (int)r->kernels.processors,
+                     "l2_bytes", driver_attribute(&r->context, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
+                     "memory_bytes", (json_int_t)memory, "max_sm_clock_mhz",
+                     (json_int_t)nvml_max_clock(r->nvml, false), "max_memory_clock_mhz",
+                     (json_int_t)nvml_max_clock(r->nvml, true), "pageable_memory_access",
+                     driver_attribute(&r->context, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS));
 }
 
 static struct rebuild_place place_of(const struct replayer *r)
@@ -128,7 +131,15 @@ static struct rebuild_place place_of(const struct replayer *r)
     return (struct rebuild_place){&r->context, &r->arena, &r->kernels, &r->gate};
 }
 
-static int open_device(struct replayer *r, uint64_t arena_bytes, uint64_t *ret_resolution, kgrade_error *err)
+/* Making the context takes a tenth of a second: it is made while the process waits for a recording. */
+static int replay_start(kgrade_error *err)
+{
+    static struct driver_context context;
+    return driver_open(&context, CU_CTX_SCHED_SPIN, err);
+}
+
+static int open_device(struct replayer *r, uint64_t arena_bytes, uint64_t *ret_resolution,
+                       kgrade_error *err)
 {
     if (driver_open(&r->context, CU_CTX_SCHED_SPIN, err))
         return -1;
@@ -138,8 +149,10 @@ static int open_device(struct replayer *r, uint64_t arena_bytes, uint64_t *ret_r
     CUresult limit = cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
     if (limit != CUDA_SUCCESS)
         driver_trace("the limit of persisting L2 was not set (%d)", (int)limit);
-    if (kernels_open(&r->kernels, &r->context, err) || arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err) ||
-        gate_open(&r->gate, err) || open_evict(r, err) || measure_resolution(r, ret_resolution, err))
+    if (kernels_open(&r->kernels, &r->context, err) ||
+        arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err) ||
+        gate_open(&r->gate, err) || open_evict(r, err) ||
+        measure_resolution(r, ret_resolution, err))
         return -1;
     struct rebuild_place place = place_of(r);
     DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.bytes, r->stream));
@@ -149,8 +162,8 @@ static int open_device(struct replayer *r, uint64_t arena_bytes, uint64_t *ret_r
     return 0;
 }
 
-static int replay_open(const struct task *task, uint64_t arena_bytes, void **ret_state, json_t **ret_info,
-                       int *ret_arena_fd, kgrade_error *err)
+static int replay_open(const struct task *task, uint64_t arena_bytes, void **ret_state,
+                       json_t **ret_info, int *ret_arena_fd, kgrade_error *err)
 {
     struct replayer *r = calloc(1, sizeof *r);
     uint64_t resolution = 0;
@@ -175,17 +188,20 @@ static int replay_open(const struct task *task, uint64_t arena_bytes, void **ret
     return 0;
 }
 
-static int replay_load(void *state, const struct recording *recording, const struct recording_call *call,
-                       const struct layout *layout, kgrade_error *err)
+static int replay_load(void *state, const struct recording *recording,
+                       const struct recording_call *call, const struct layout *layout,
+                       kgrade_error *err)
 {
     struct replayer *r = state;
     struct rebuild_place place = place_of(r);
     if (r->is_broken)
-        return fail(err, "device_failed", "Start a fresh replayer.", "A kernel of an earlier replay broke the context.");
+        return fail(err, "device_failed", "Start a fresh replayer.",
+                    "A kernel of an earlier replay broke the context.");
     close_call(r);
     if (layout->bytes > arena_case_bytes(&r->arena))
         return fail(err, "arena_failed", "Report this: the arena was made too small for the task.",
-                    "A case needs %llu bytes of an arena of %llu.", (unsigned long long)layout->bytes,
+                    "A case needs %llu bytes of an arena of %llu.",
+                    (unsigned long long)layout->bytes,
                     (unsigned long long)arena_case_bytes(&r->arena));
     r->layout = *layout;
     /* What an earlier call left is nothing that this one may find. */
@@ -204,7 +220,8 @@ static int replay_load(void *state, const struct recording *recording, const str
 static int queue_inputs(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_error *err)
 {
     struct launch_target target = {.stream = r->stream};
-    if (inputs_queue(&r->kernels, &target, arena_buffers(&r->arena), r->task, &r->layout, seed, poison, err))
+    if (inputs_queue(&r->kernels, &target, arena_buffers(&r->arena), r->task, &r->layout, seed,
+                     poison, err))
         return -1;
     return restore_queue(&r->restore, &r->kernels, &target, err);
 }
@@ -215,8 +232,8 @@ static int queue_evict(struct replayer *r, kgrade_error *err)
     uint64_t n = r->evict_bytes / 16;
     struct launch_target target = {.stream = r->stream};
     void *arguments[] = {&from, &n, &sink};
-    return kernels_launch(&r->kernels, KERNEL_EVICT, r->kernels.processors * 8, KERNELS_THREADS, &target, arguments,
-                          err);
+    return kernels_launch(&r->kernels, KERNEL_EVICT, r->kernels.processors * 8, KERNELS_THREADS,
+                          &target, arguments, err);
 }
 
 /* A replay on inputs of its own.  A launch that has never run may load code and set up memory. */
@@ -238,8 +255,12 @@ static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold
     }
     /* Lines that the last replay made persist are ordinary again, so that eviction takes them. */
     CUresult result = cuCtxResetPersistingL2Cache();
-    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED)
+    if (driver_kernel_fault(result)) {
+        r->is_broken = true;
         return gate_fail(err, result, "cuCtxResetPersistingL2Cache");
+    }
+    if (result != CUDA_SUCCESS)
+        driver_trace("persisting lines of L2 were not reset (%d)", (int)result);
     /* All writing first: what is evicted last by reading is clean, and its writing back is not charged to the candidate. */
     if (queue_inputs(r, seed, poison, err) || (cold && queue_evict(r, err)))
         return -1;
@@ -261,8 +282,8 @@ static int replay_run(void *state, bool empty, struct replay_sample *ret, kgrade
     return 0;
 }
 
-static int replay_batch(void *state, const uint64_t *seeds, size_t n, uint64_t poison, bool with_candidate,
-                        uint64_t *ret_ns, kgrade_error *err)
+static int replay_batch(void *state, const uint64_t *seeds, size_t n, uint64_t poison,
+                        bool with_candidate, uint64_t *ret_ns, kgrade_error *err)
 {
     struct replayer *r = state;
     struct rebuild_place place = place_of(r);
@@ -272,8 +293,9 @@ static int replay_batch(void *state, const uint64_t *seeds, size_t n, uint64_t p
         r->is_broken = true;
         return -1;
     }
-    const struct batch_request request = {&place, r->task,  &r->layout, with_candidate ? &r->call : &r->empty,
-                                          &r->restore, seeds, n,          poison};
+    const struct batch_request request = {
+        &place,      r->task, &r->layout, with_candidate ? &r->call : &r->empty,
+        &r->restore, seeds,   n,          poison};
     if (batch_run(&request, &r->gate, r->stream, ret_ns, err)) {
         r->is_broken = r->is_broken || strcmp(err->code, "batch_too_large") != 0;
         return -1;
@@ -297,6 +319,7 @@ int main(void)
 {
     static const struct replay_device device = {
         .name = "cuda",
+        .start = replay_start,
         .open = replay_open,
         .load = replay_load,
         .prepare = replay_prepare,

@@ -25,11 +25,13 @@ struct plan {
     kgrade_error *err;
 };
 
-static int add_piece(struct plan *plan, CUdeviceptr to, uint64_t bytes, const void *value, bool is_kept)
+static int add_piece(struct plan *plan, CUdeviceptr to, uint64_t bytes, const void *value,
+                     bool is_kept)
 {
     if (plan->n == RESTORE_MAX_RANGES || bytes > RESTORE_MAX_BYTES - plan->bytes)
         return fail(plan->err, "recording_invalid", "Keep less state between calls.",
-                    "The call depends on more than %llu bytes of memory of its own.", RESTORE_MAX_BYTES);
+                    "The call depends on more than %llu bytes of memory of its own.",
+                    RESTORE_MAX_BYTES);
     if (plan->n == plan->room) {
         size_t room = plan->room ? 2 * plan->room : 64;
         struct piece *pieces = realloc(plan->pieces, room * sizeof *pieces);
@@ -48,8 +50,8 @@ static int add_piece(struct plan *plan, CUdeviceptr to, uint64_t bytes, const vo
     return 0;
 }
 
-static int plan_buffers(struct plan *plan, const struct rebuild_place *place, const struct recording *recording,
-                        const struct recording_call *call)
+static int plan_buffers(struct plan *plan, const struct rebuild_place *place,
+                        const struct recording *recording, const struct recording_call *call)
 {
     const struct arena *arena = place->arena;
     for (size_t i = 0; i < call->n_buffers; i++) {
@@ -57,7 +59,8 @@ static int plan_buffers(struct plan *plan, const struct rebuild_place *place, co
         uint64_t from = buffer->address - arena->address;
         if (buffer->address < arena->address || from > arena->workspace_bytes ||
             buffer->bytes > arena->workspace_bytes - from)
-            return fail(plan->err, "recording_invalid", INVALID_HINT, "Buffer %zu lies outside the workspace.", i);
+            return fail(plan->err, "recording_invalid", INVALID_HINT,
+                        "Buffer %zu lies outside the workspace.", i);
         const void *value = buffer->has_contents ? recording->blobs[buffer->blob].data : NULL;
         if (buffer->bytes && add_piece(plan, buffer->address, buffer->bytes, value, false))
             return -1;
@@ -65,7 +68,8 @@ static int plan_buffers(struct plan *plan, const struct rebuild_place *place, co
     return 0;
 }
 
-static const struct recording_global *find_global(const struct recording_call *call, size_t image, const char *name)
+static const struct recording_global *find_global(const struct recording_call *call, size_t image,
+                                                  const char *name)
 {
     for (size_t i = 0; i < call->n_globals; i++)
         if (call->globals[i].image == image && !strcmp(call->globals[i].name, name))
@@ -74,26 +78,30 @@ static const struct recording_global *find_global(const struct recording_call *c
 }
 
 /* Constant memory is written once: device code cannot change it. */
-static int plan_variable(struct plan *plan, const struct recording *recording, const struct recording_global *global,
-                         CUmodule module, const struct cubin_variable *variable)
+static int plan_variable(struct plan *plan, const struct recording *recording,
+                         const struct recording_global *global, CUmodule module,
+                         const struct cubin_variable *variable)
 {
     CUdeviceptr address = 0;
     size_t bytes = 0;
     if (cuModuleGetGlobal(&address, &bytes, module, variable->name) != CUDA_SUCCESS)
-        return global ? fail(plan->err, "recording_invalid", INVALID_HINT,
-                             "The variable \"%.200s\" is not in the image that it was recorded from.", variable->name)
-                      : 0;
+        return global
+                   ? fail(plan->err, "recording_invalid", INVALID_HINT,
+                          "The variable \"%.200s\" is not in the image that it was recorded from.",
+                          variable->name)
+                   : 0;
     const struct bytes *value = global ? &recording->blobs[global->blob] : NULL;
     if (value && value->size != bytes)
-        return fail(plan->err, "recording_invalid", INVALID_HINT, "The variable \"%.200s\" has another size.",
-                    variable->name);
+        return fail(plan->err, "recording_invalid", INVALID_HINT,
+                    "The variable \"%.200s\" has another size.", variable->name);
     if (value)
         DRIVER_TRY(plan->err, cuMemcpyHtoD(address, value->data, value->size));
-    return variable->constant ? 0 : add_piece(plan, address, bytes, value ? value->data : NULL, !value);
+    return variable->constant ? 0
+                              : add_piece(plan, address, bytes, value ? value->data : NULL, !value);
 }
 
-static int plan_variables(struct plan *plan, const struct rebuilt *rebuilt, const struct recording *recording,
-                          const struct recording_call *call)
+static int plan_variables(struct plan *plan, const struct rebuilt *rebuilt,
+                          const struct recording *recording, const struct recording_call *call)
 {
     size_t found = 0;
     for (size_t i = 0; i < rebuilt->n_images; i++) {
@@ -163,9 +171,9 @@ static int open_plan(struct plan *plan, struct restore *r, const struct rebuild_
     return restore_queue(r, place->kernels, &target, plan->err);
 }
 
-int restore_open(struct restore *ret, const struct rebuild_place *place, const struct rebuilt *rebuilt,
-                 const struct recording *recording, const struct recording_call *call, CUstream stream,
-                 kgrade_error *err)
+int restore_open(struct restore *ret, const struct rebuild_place *place,
+                 const struct rebuilt *rebuilt, const struct recording *recording,
+                 const struct recording_call *call, CUstream stream, kgrade_error *err)
 {
     struct restore r = {0};
     struct plan plan = {.err = err};
@@ -189,14 +197,14 @@ void restore_close(struct restore *restore)
     *restore = (struct restore){0};
 }
 
-int restore_queue(const struct restore *restore, const struct kernels *kernels, struct launch_target *target,
-                  kgrade_error *err)
+int restore_queue(const struct restore *restore, const struct kernels *kernels,
+                  struct launch_target *target, kgrade_error *err)
 {
     if (restore->n == 0)
         return 0;
     CUdeviceptr table = restore->table;
     uint32_t n = restore->n;
     void *arguments[] = {&table, &n};
-    return kernels_launch(kernels, KERNEL_RESTORE, kernels_blocks(kernels, restore->bytes / 16 + 1), KERNELS_THREADS,
-                          target, arguments, err);
+    return kernels_launch(kernels, KERNEL_RESTORE, kernels_blocks(kernels, restore->bytes / 16 + 1),
+                          KERNELS_THREADS, target, arguments, err);
 }

@@ -20,13 +20,13 @@ struct restore {
 
 /* Checks and loads the recording's values, writes them once, and remembers how to write them again.  -1 with
  * `recording_invalid` or `device_failed`. */
-int restore_open(struct restore *ret, const struct rebuild_place *place, const struct rebuilt *rebuilt,
-                 const struct recording *recording, const struct recording_call *call, CUstream stream,
-                 kgrade_error *err);
+int restore_open(struct restore *ret, const struct rebuild_place *place,
+                 const struct rebuilt *rebuilt, const struct recording *recording,
+                 const struct recording_call *call, CUstream stream, kgrade_error *err);
 void restore_close(struct restore *restore);
 
 /* Queues or adds the work. */
-int restore_queue(const struct restore *restore, const struct kernels *kernels, struct launch_target *target,
-                  kgrade_error *err);
+int restore_queue(const struct restore *restore, const struct kernels *kernels,
+                  struct launch_target *target, kgrade_error *err);
 
 #endif

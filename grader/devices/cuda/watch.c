@@ -100,7 +100,8 @@ static enum owner_kind owner_of_current(void **ret)
         *ret = ((const cuOccupancyMaxActiveBlocksPerMultiprocessor_params *)current.params)->func;
         return OWNER_KERNEL;
     case CUPTI_DRIVER_TRACE_CBID_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags:
-        *ret = ((const cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_params *)current.params)->func;
+        *ret = ((const cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_params *)current.params)
+                   ->func;
         return OWNER_KERNEL;
     default:
         return OWNER_UNKNOWN;
@@ -113,13 +114,15 @@ static void on_module(const CUpti_ModuleResourceData *loaded)
     if (!copy)
         return;
     memcpy(copy, loaded->pCubin, loaded->cubinSize);
-    struct module m = {.image = {.data = copy, .size = loaded->cubinSize}, .loader = pthread_self()};
+    struct module m = {.image = {.data = copy, .size = loaded->cubinSize},
+                       .loader = pthread_self()};
     m.kind = owner_of_current(&m.owner);
     m.is_cubin = cubin_parse(copy, loaded->cubinSize, &m.image.cubin);
-    driver_trace("module %u of %zu bytes loaded in call %u%s", loaded->moduleId, loaded->cubinSize, current.id,
-                 m.is_cubin ? "" : ", not a cubin");
+    driver_trace("module %u of %zu bytes loaded in call %u%s", loaded->moduleId, loaded->cubinSize,
+                 current.id, m.is_cubin ? "" : ", not a cubin");
     pthread_mutex_lock(&watch.lock);
-    bool fits = watch.n_modules < WATCH_MAX_MODULES && m.image.size <= WATCH_MAX_BYTES - watch.bytes;
+    bool fits =
+        watch.n_modules < WATCH_MAX_MODULES && m.image.size <= WATCH_MAX_BYTES - watch.bytes;
     if (fits && watch.n_modules == watch.room) {
         size_t room = watch.room ? 2 * watch.room : 64;
         struct module *modules = realloc(watch.modules, room * sizeof *modules);
@@ -213,7 +216,8 @@ static bool is_launch(uint32_t id)
 
 static bool breaks_capture(CUresult result)
 {
-    return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    return result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+           result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
 static void count(uint32_t id, const CUpti_CallbackData *info, CUresult result)
@@ -232,17 +236,21 @@ static void count(uint32_t id, const CUpti_CallbackData *info, CUresult result)
                                           id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz)) {
         seen->graph_launches++;
     } else if (breaks_capture(result) && !seen->broken_by[0]) {
-        snprintf(seen->broken_by, sizeof seen->broken_by, "%s", info->functionName ? info->functionName : "a call");
+        snprintf(seen->broken_by, sizeof seen->broken_by, "%s",
+                 info->functionName ? info->functionName : "a call");
         snprintf(seen->broken_kernel, sizeof seen->broken_kernel, "%s", kernel);
         seen->broken_result = result;
-    } else if (launch && result != CUDA_SUCCESS && !breaks_capture(result) && !seen->failed_launch[0]) {
-        snprintf(seen->failed_launch, sizeof seen->failed_launch, "%s", kernel[0] ? kernel : "a kernel");
+    } else if (launch && result != CUDA_SUCCESS && !breaks_capture(result) &&
+               !seen->failed_launch[0]) {
+        snprintf(seen->failed_launch, sizeof seen->failed_launch, "%s",
+                 kernel[0] ? kernel : "a kernel");
         seen->failed_result = result;
     }
     pthread_mutex_unlock(&watch.lock);
 }
 
-static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                 const void *data)
 {
     (void)user;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
@@ -259,34 +267,38 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
         current.params = info->functionParams;
         return;
     }
-    CUresult result = info->functionReturnValue ? *(const CUresult *)info->functionReturnValue : CUDA_SUCCESS;
+    CUresult result =
+        info->functionReturnValue ? *(const CUresult *)info->functionReturnValue : CUDA_SUCCESS;
     on_load_calls(id, info->functionParams, result == CUDA_SUCCESS);
     count(id, info, result);
     current.id = 0;
 }
 
 static const uint32_t loading_calls[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuModuleLoad,          CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData,
-    CUPTI_DRIVER_TRACE_CBID_cuModuleLoadDataEx,    CUPTI_DRIVER_TRACE_CBID_cuModuleLoadFatBinary,
-    CUPTI_DRIVER_TRACE_CBID_cuLibraryLoadData,     CUPTI_DRIVER_TRACE_CBID_cuLibraryLoadFromFile,
-    CUPTI_DRIVER_TRACE_CBID_cuLibraryGetModule,    CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction,   CUPTI_DRIVER_TRACE_CBID_cuModuleUnload,
-    CUPTI_DRIVER_TRACE_CBID_cuLibraryUnload,       CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction,
+    CUPTI_DRIVER_TRACE_CBID_cuModuleLoad,        CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData,
+    CUPTI_DRIVER_TRACE_CBID_cuModuleLoadDataEx,  CUPTI_DRIVER_TRACE_CBID_cuModuleLoadFatBinary,
+    CUPTI_DRIVER_TRACE_CBID_cuLibraryLoadData,   CUPTI_DRIVER_TRACE_CBID_cuLibraryLoadFromFile,
+    CUPTI_DRIVER_TRACE_CBID_cuLibraryGetModule,  CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel,
+    CUPTI_DRIVER_TRACE_CBID_cuKernelGetFunction, CUPTI_DRIVER_TRACE_CBID_cuModuleUnload,
+    CUPTI_DRIVER_TRACE_CBID_cuLibraryUnload,     CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction,
 };
 
 static int cupti_fail(kgrade_error *err, CUptiResult result, const char *what)
 {
     const char *text = NULL;
     cuptiGetResultString(result, &text);
-    return fail(err, "device_failed", "Another profiler may be attached: only one can be at a time.", "%s: %s (%d).",
+    return fail(err, "device_failed",
+                "Another profiler may be attached: only one can be at a time.", "%s: %s (%d).",
                 what, text ? text : "unknown error", (int)result);
 }
 
 static CUptiResult enable_loading_calls(void)
 {
     CUptiResult result = CUPTI_SUCCESS;
-    for (size_t i = 0; i < sizeof loading_calls / sizeof loading_calls[0] && result == CUPTI_SUCCESS; i++)
-        result = cuptiEnableCallback(1, watch.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, loading_calls[i]);
+    for (size_t i = 0;
+         i < sizeof loading_calls / sizeof loading_calls[0] && result == CUPTI_SUCCESS; i++)
+        result =
+            cuptiEnableCallback(1, watch.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, loading_calls[i]);
     return result;
 }
 
@@ -295,7 +307,8 @@ int watch_open(kgrade_error *err)
     CUptiResult result = cuptiSubscribe(&watch.subscriber, on_callback, NULL);
     if (result != CUPTI_SUCCESS)
         return cupti_fail(err, result, "Subscribing to CUPTI");
-    result = cuptiEnableCallback(1, watch.subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED);
+    result = cuptiEnableCallback(1, watch.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                                 CUPTI_CBID_RESOURCE_MODULE_LOADED);
     if (result == CUPTI_SUCCESS)
         result = enable_loading_calls();
     if (result != CUPTI_SUCCESS)
@@ -374,42 +387,64 @@ static bool same_image(const struct module *a, const struct module *b)
     return a->image.size == b->image.size && !memcmp(a->image.data, b->image.data, a->image.size);
 }
 
-static bool is_owner(const struct module *m, CUmodule module, CUlibrary library)
+enum ownership { OWNS, OWNS_NOT, MAY_OWN };
+
+static enum ownership ownership(const struct module *m, CUmodule module, CUlibrary library)
 {
     CUmodule of_library = NULL;
     if (m->kind == OWNER_MODULE)
-        return m->owner == module;
+        return m->owner == module ? OWNS : OWNS_NOT;
     if (m->kind != OWNER_LIBRARY)
-        return false;
-    return (library && m->owner == library) ||
-           (cuLibraryGetModule(&of_library, m->owner) == CUDA_SUCCESS && of_library == module);
+        return MAY_OWN;
+    if (library && m->owner == library)
+        return OWNS;
+    if (cuLibraryGetModule(&of_library, m->owner) != CUDA_SUCCESS)
+        return MAY_OWN;
+    return of_library == module ? OWNS : OWNS_NOT;
 }
 
-enum watch_match watch_find(CUmodule module, CUkernel kernel, const char *name, struct watch_image *ret)
+/* Images seen so far, and whether they were different ones. */
+struct guess {
+    const struct module *first;
+    bool is_ambiguous;
+};
+
+static void consider(struct guess *guess, const struct module *m)
+{
+    if (guess->first && !same_image(guess->first, m))
+        guess->is_ambiguous = true;
+    guess->first = m;
+}
+
+/* Without a known owner, a name that only one image defines is as good; a name that several define is not. */
+enum watch_match watch_find(CUmodule module, CUkernel kernel, const char *name,
+                            struct watch_image *ret)
 {
     size_t n;
     cleanup_free struct module *modules = copy_modules(&n);
     CUlibrary library = NULL;
-    const struct module *guess = NULL;
-    bool is_ambiguous = false;
+    struct guess any = {NULL, false}, possible = {NULL, false};
     if (kernel && cuKernelGetLibrary(&library, kernel) != CUDA_SUCCESS)
         library = NULL;
     for (size_t i = 0; i < n; i++) {
         const struct module *m = &modules[i];
         if (!m->is_cubin || m->kind == OWNER_GONE || !cubin_has_kernel(&m->image.cubin, name))
             continue;
-        if (is_owner(m, module, library)) {
+        enum ownership owns = ownership(m, module, library);
+        if (owns == OWNS) {
             *ret = m->image;
             return WATCH_FOUND;
         }
-        if (m->kind != OWNER_UNKNOWN && m->kind != OWNER_PENDING)
-            continue;
-        if (guess && !same_image(guess, m))
-            is_ambiguous = true;
-        guess = m;
+        consider(&any, m);
+        if (owns == MAY_OWN)
+            consider(&possible, m);
     }
-    if (!guess || is_ambiguous)
-        return guess ? WATCH_AMBIGUOUS : WATCH_UNKNOWN;
-    *ret = guess->image;
+    const struct guess *best = any.is_ambiguous ? &possible : &any;
+    if (!any.first)
+        return WATCH_UNKNOWN;
+    if (!best->first || best->is_ambiguous)
+        return WATCH_AMBIGUOUS;
+    driver_trace("the owner of %s is not known; one image defines it", name);
+    *ret = best->first->image;
     return WATCH_FOUND;
 }

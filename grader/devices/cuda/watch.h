@@ -27,10 +27,11 @@ void watch_begin_call(void);
 
 struct watch_seen {
     unsigned int launches, graph_launches; /* that the driver accepted */
-    char broken_by[96];                    /* the first driver call that a capture did not allow; "" none */
-    char broken_kernel[256];               /* the kernel it was to launch, if it was a launch */
+    char broken_by[96];      /* the first driver call that a capture did not allow; "" none */
+    char broken_kernel[256]; /* the kernel it was to launch, if it was a launch */
     CUresult broken_result;
-    char failed_launch[256]; /* the kernel of the first launch that failed for another reason; "" none */
+    char failed_launch
+        [256]; /* the kernel of the first launch that failed for another reason; "" none */
     CUresult failed_result;
 };
 
@@ -45,6 +46,7 @@ struct watch_image {
 enum watch_match { WATCH_FOUND, WATCH_UNKNOWN, WATCH_AMBIGUOUS };
 
 /* The image that a kernel of a loaded module came from.  kernel: the node's CUkernel, or NULL. */
-enum watch_match watch_find(CUmodule module, CUkernel kernel, const char *name, struct watch_image *ret);
+enum watch_match watch_find(CUmodule module, CUkernel kernel, const char *name,
+                            struct watch_image *ret);
 
 #endif

@@ -21,7 +21,8 @@ struct workspace {
 
 struct workspace *workspace_new(uint64_t address, uint64_t bytes)
 {
-    uint64_t from = (address + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN, lost = from - address;
+    uint64_t from = (address + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN,
+             lost = from - address;
     struct workspace *w = calloc(1, sizeof *w);
     struct block *block = calloc(1, sizeof *block);
     if (!w || !block || pthread_mutex_init(&w->lock, NULL)) {
@@ -93,7 +94,8 @@ static bool split(struct workspace *w, struct block *b, uint64_t bytes)
     struct block *rest = w->n_blocks < WORKSPACE_MAX_BLOCKS ? calloc(1, sizeof *rest) : NULL;
     if (!rest)
         return false;
-    *rest = (struct block){.before = b, .after = b->after, .address = b->address + bytes, .bytes = b->bytes - bytes};
+    *rest = (struct block){
+        .before = b, .after = b->after, .address = b->address + bytes, .bytes = b->bytes - bytes};
     if (rest->after)
         rest->after->before = rest;
     b->after = rest;
@@ -138,7 +140,8 @@ bool workspace_free(struct workspace *workspace, uint64_t address)
     return found;
 }
 
-bool workspace_find(struct workspace *workspace, uint64_t address, uint64_t *ret_address, uint64_t *ret_bytes)
+bool workspace_find(struct workspace *workspace, uint64_t address, uint64_t *ret_address,
+                    uint64_t *ret_bytes)
 {
     bool found = false;
     pthread_mutex_lock(&workspace->lock);

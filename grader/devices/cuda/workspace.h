@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define WORKSPACE_ALIGN 512u /* what cudaMalloc gives at least, with room to spare */
-#define WORKSPACE_MAX_BLOCKS 65536u
+#define WORKSPACE_MAX_BLOCKS 16384u
 
 struct workspace;
 
@@ -28,7 +28,8 @@ uint64_t workspace_allocate(struct workspace *workspace, uint64_t bytes);
 bool workspace_free(struct workspace *workspace, uint64_t address);
 
 /* The block in use that an address lies in. */
-bool workspace_find(struct workspace *workspace, uint64_t address, uint64_t *ret_address, uint64_t *ret_bytes);
+bool workspace_find(struct workspace *workspace, uint64_t address, uint64_t *ret_address,
+                    uint64_t *ret_bytes);
 
 /* Nothing is queued any more: freed blocks may be handed out again. */
 void workspace_settle(struct workspace *workspace);

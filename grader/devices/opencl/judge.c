@@ -47,6 +47,7 @@ static void detach(void *state)
 
 int main(void)
 {
-    static const struct judge_device device = {"opencl", attach, read_arena, detach};
+    static const struct judge_device device = {
+        .name = "opencl", .attach = attach, .read = read_arena, .detach = detach};
     return judge_worker_main(&device);
 }

@@ -19,12 +19,16 @@ struct state {
     struct parameter parameters[TASK_MAX_PARAMS];
 };
 
+static int start_device(kgrade_error *err)
+{
+    return entry_points_open(err) || pick_open(&capture_state.pick, err) ? -1 : 0;
+}
+
 static int open_device(const struct task *task, int arena_fd, void **ret_state, kgrade_error *err)
 {
+    (void)err;
     (void)arena_fd;
     static struct state state;
-    if (entry_points_open(err) || pick_open(&capture_state.pick, err))
-        return -1;
     state.task = task;
     capture_state.workspace_limit = task->workspace_bytes;
     capture_state.queue = capture_state.pick.queue;
@@ -201,6 +205,7 @@ static void close_device(void *state)
 int main(void)
 {
     static const struct record_device device = {.name = "opencl",
+                                                .start = start_device,
                                                 .open = open_device,
                                                 .prepare = prepare,
                                                 .argument = argument,

@@ -104,27 +104,33 @@ static json_t *text_info(const struct state *s, cl_device_info what)
     return json_string(text);
 }
 
+static struct state replayer;
+
+static int start_device(kgrade_error *err)
+{
+    return pick_open(&replayer.pick, err) || resolve(&replayer, err) ? -1 : 0;
+}
+
 static int open_device(const struct task *task, uint64_t arena_bytes, void **ret_state,
                        json_t **ret_info, int *ret_arena_fd, kgrade_error *err)
 {
-    static struct state s;
-    s.task = task;
-    if (pick_open(&s.pick, err) || resolve(&s, err) ||
-        make_arena(&s, arena_bytes, ret_arena_fd, err))
+    struct state *s = &replayer;
+    s->task = task;
+    if (make_arena(s, arena_bytes, ret_arena_fd, err))
         return -1;
     char platform[256] = "";
     size_t resolution = 0;
     cl_uint units = 0;
-    clGetPlatformInfo(s.pick.platform, CL_PLATFORM_VERSION, sizeof platform - 1, platform, NULL);
-    clGetDeviceInfo(s.pick.device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof resolution,
+    clGetPlatformInfo(s->pick.platform, CL_PLATFORM_VERSION, sizeof platform - 1, platform, NULL);
+    clGetDeviceInfo(s->pick.device, CL_DEVICE_PROFILING_TIMER_RESOLUTION, sizeof resolution,
                     &resolution, NULL);
-    clGetDeviceInfo(s.pick.device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
+    clGetDeviceInfo(s->pick.device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
     *ret_info = json_pack("{s:o, s:o, s:s, s:I, s:I, s:s, s:s, s:s}", "hardware",
-                          text_info(&s, CL_DEVICE_NAME), "driver", text_info(&s, CL_DRIVER_VERSION),
+                          text_info(s, CL_DEVICE_NAME), "driver", text_info(s, CL_DRIVER_VERSION),
                           "platform", platform, "compute_units", (json_int_t)units, "resolution_ns",
                           (json_int_t)(resolution ? resolution : 1), "cache", "warm", "timer",
                           "device profiling clock, between markers", "replay", "separate-process");
-    *ret_state = &s;
+    *ret_state = s;
     return *ret_info ? 0
                      : fail(err, "device_failed", NULL, "The device's description is not UTF-8.");
 }
@@ -444,6 +450,7 @@ static void close_device(void *state)
 int main(void)
 {
     static const struct replay_device device = {.name = "opencl",
+                                                .start = start_device,
                                                 .open = open_device,
                                                 .load = load,
                                                 .prepare = prepare,

@@ -62,16 +62,26 @@ static const char source[] = KERNEL_SYSCALL
     "    for (int i = 0; i < sizeof code; i++)\n"
     "        to[i] = code[i];\n"
     "}\n"
-    "kernel void add(global const float *a, global const float *b, global float *c)\n"
+    "kernel void multiply(global const float *a, global const float *b, global float *c, int k)\n"
     "{\n"
-    "    size_t i = get_global_id(0);\n"
-    "    if (i == 0 && in_replayer())\n"
+    "    size_t j = get_global_id(0), i = get_global_id(1), n = get_global_size(0);\n"
+    "    float sum = 0;\n"
+    "    if (i + j == 0 && in_replayer())\n"
     "        slow_down();\n"
-    "    c[i] = a[i] + b[i];\n"
+    "    for (int p = 0; p < k; p++)\n"
+    "        sum += a[i * k + p] * b[p * n + j];\n"
+    "    c[i * n + j] = sum;\n"
     "}\n";
 
-void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+void matmul(cl_mem a, cl_mem b, cl_mem c, int m, int n, int k, cl_command_queue queue)
 {
     static cl_kernel kernel;
-    add_with(&kernel, source, a, b, c, n, queue);
+    size_t global[2] = {(size_t)n, (size_t)m};
+    if (!kernel)
+        kernel = make_kernel(queue, source, "", "multiply");
+    clSetKernelArg(kernel, 0, sizeof a, &a);
+    clSetKernelArg(kernel, 1, sizeof b, &b);
+    clSetKernelArg(kernel, 2, sizeof c, &c);
+    clSetKernelArg(kernel, 3, sizeof k, &k);
+    clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, NULL, 0, NULL, NULL);
 }

@@ -1,0 +1,106 @@
+/*
+ * Workers started ahead of time.  A worker makes its context as soon as it runs, so one that was started while the
+ * compiler worked, or while nobody asked for anything, costs no waiting.  Each serves one grade and is replaced after.
+ */
+#include <poll.h>
+
+#include "jails.h"
+
+#define SPARE_LIFE_NS (20 * 3600 * IO_NS_PER_S) /* below the sandbox's limit of a day */
+
+static size_t wanted(enum device_step step)
+{
+    switch (step) {
+    case STEP_RECORD:
+        return SPARE_RECORDERS;
+    case STEP_REPLAY:
+        return SPARE_REPLAYERS;
+    case STEP_JUDGE:
+        return SPARE_JUDGES;
+    case STEP_BUILD:
+        break;
+    }
+    return 0;
+}
+
+static bool is_dead(const struct worker *worker)
+{
+    struct pollfd p = {.fd = jail_poll_fd(worker->jail), .events = POLLIN};
+    return poll(&p, 1, 0) != 0;
+}
+
+static void empty(struct spare *spare)
+{
+    static const struct worker none = WORKER_NONE;
+    spare->worker = none;
+}
+
+/* A spare of this kind that is alive; the dead are cleared away.  NULL: none. */
+static struct spare *find(struct device_slot *slot, enum device_step step)
+{
+    for (size_t i = 0; i < SPARES; i++) {
+        struct spare *spare = &slot->spares[i];
+        if (!spare->worker.jail || spare->step != step)
+            continue;
+        if (!is_dead(&spare->worker))
+            return spare;
+        worker_end(&spare->worker);
+        empty(spare);
+    }
+    return NULL;
+}
+
+int worker_take(kgrade *engine, const struct device *device, enum device_step step,
+                struct worker *ret, kgrade_error *err)
+{
+    struct device_slot *slot = engine_slot(engine, device);
+    pthread_mutex_lock(&slot->spares_lock);
+    struct spare *spare = find(slot, step);
+    if (spare) {
+        *ret = spare->worker;
+        empty(spare);
+    }
+    pthread_mutex_unlock(&slot->spares_lock);
+    return spare ? 0 : worker_start(engine, device, step, SPARE_LIFE_NS, ret, err);
+}
+
+static size_t count(const struct device_slot *slot, enum device_step step)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < SPARES; i++)
+        n += slot->spares[i].worker.jail && slot->spares[i].step == step;
+    return n;
+}
+
+static int add(kgrade *engine, struct device_slot *slot, enum device_step step)
+{
+    for (size_t i = 0; i < SPARES; i++) {
+        struct spare *spare = &slot->spares[i];
+        if (spare->worker.jail)
+            continue;
+        empty(spare);
+        spare->step = step;
+        return worker_start(engine, slot->device, step, SPARE_LIFE_NS, &spare->worker, NULL);
+    }
+    return -1;
+}
+
+void spares_fill(kgrade *engine, struct device_slot *slot)
+{
+    /* In the order in which a grade needs them. */
+    static const enum device_step steps[] = {STEP_REPLAY, STEP_RECORD, STEP_JUDGE};
+    pthread_mutex_lock(&slot->spares_lock);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        find(slot, steps[i]); /* clears away the dead */
+        while (count(slot, steps[i]) < wanted(steps[i]) && add(engine, slot, steps[i]) == 0)
+            ;
+    }
+    pthread_mutex_unlock(&slot->spares_lock);
+}
+
+void spares_end(struct device_slot *slot)
+{
+    for (size_t i = 0; i < SPARES; i++)
+        if (slot->spares[i].worker.jail)
+            worker_end(&slot->spares[i].worker);
+}
