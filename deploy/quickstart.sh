@@ -68,22 +68,35 @@ say "5. Grading deploy/example/vector_add.c"
     json_string "$example"
     printf '}'
 } >"$work/request.json"
-curl -sS --max-time 300 -H 'Content-Type: application/json' --data-binary @"$work/request.json" \
-    -o "$work/result.json" "$url/grade" || {
-    cat "$work/kgraded.log" >&2
-    die "kgraded did not answer"
+grade() {
+    curl -sS --max-time 300 -H 'Content-Type: application/json' --data-binary @"$work/request.json" \
+        -o "$work/result.json" "$url/grade" || {
+        cat "$work/kgraded.log" >&2
+        die "kgraded did not answer"
+    }
+    verdict=$(grep -o '"verdict": *"[a-z_]*"' "$work/result.json" | head -n 1 | cut -d '"' -f 4) || true
+    score=$(grep -o '"score": *[0-9.eE+-]*' "$work/result.json" | head -n 1 | sed 's/.*: *//') || true
 }
+for _ in 1 2 3; do
+    grade
+    case $verdict in
+    unresolved | suspect) say "   $verdict: this machine is too busy for times that can be relied on; trying again" ;;
+    *) break ;;
+    esac
+done
 if command -v jq >/dev/null; then
     jq . "$work/result.json"
 else
     cat "$work/result.json"
     echo
 fi
-verdict=$(grep -o '"verdict": *"[a-z_]*"' "$work/result.json" | cut -d '"' -f 4) || true
-score=$(grep -o '"score": *[0-9.eE+-]*' "$work/result.json" | head -n 1 | tr -d '" :a-z') || true
 say ""
 say "verdict: ${verdict:-none}, score: ${score:-none} (1 is as fast as the baseline), isolation: $isolation"
-[ "$verdict" = accepted ] || die "the example was not accepted; see the reason above"
+case $verdict in
+accepted) ;;
+unresolved | suspect) say "The answer is right, but this machine is too busy at the moment to score it; run this again later." ;;
+*) die "the example was not accepted; see the reason above" ;;
+esac
 
 cat <<END
 

@@ -44,6 +44,12 @@ struct device {
     int (*compile)(const struct device_language *language, const char *target,
                    const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err);
 
+    /* A task's reference for this device: the file in the task's folder, and the compiler's command line
+     * for /src/FILE -> /out/candidate.so, as above.  NULL: there is none. */
+    const char *reference;
+    int (*compile_reference)(const char *target, const char *argv[DEVICE_MAX_COMPILE_ARGS],
+                             kgrade_error *err);
+
     /* What a step's jail needs beyond the common: libraries, device nodes, environment.  Fill at most max entries,
      * return how many. */
     size_t (*binds)(enum device_step step, struct jail_bind *binds, size_t max);

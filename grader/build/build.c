@@ -68,12 +68,19 @@ static const char *const reference_argv[] = {
     "-shared",     "-Wl,-z,now", "-o",  "/out/candidate.so", "/src/reference.c", "-lm",
     NULL};
 
-static int compile_reference(kgrade *engine, const struct task *task, const struct bytes *source,
-                             struct bytes *ret, struct finding *finding)
+/* What to compile: the file in the task's folder, by which compiler. */
+struct recipe {
+    const struct device *device; /* NULL: none */
+    const char *const *argv;
+    const char *source_name;
+};
+
+static int compile_reference(kgrade *engine, const struct task *task, const struct recipe *recipe,
+                             const struct bytes *source, struct bytes *ret, struct finding *finding)
 {
     kgrade_error err = {.code = ""};
-    const struct build_input input = {NULL, reference_argv, "reference.c", source->data,
-                                      source->size};
+    const struct build_input input = {recipe->device, recipe->argv, recipe->source_name,
+                                      source->data, source->size};
     struct jail_status status;
     int result = jails_build(engine, &input, build_ns(engine), ret, &status, &finding->log, &err);
     if (result < 0)
@@ -82,50 +89,107 @@ static int compile_reference(kgrade *engine, const struct task *task, const stru
         finding_free(finding);
         return 0;
     }
-    finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "reference_failed",
-                "Mend reference.c; `kgrade check-task` shows the compiler's messages.",
-                "The reference of task \"%s\" does not compile.", task->name);
+    char hint[128];
+    snprintf(hint, sizeof hint, "Mend %.40s; `kgrade check-task` shows the compiler's messages.",
+             recipe->source_name);
+    finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "reference_failed", hint,
+                "The reference of task \"%s\" does not compile (%s).", task->name,
+                recipe->source_name);
     finding->retryable = false;
     return -1;
 }
 
-static const struct bytes *find_reference(const kgrade *engine, const char *key)
+static void make_key(const struct recipe *recipe, const struct bytes *source, char ret[HASH_HEX])
+{
+    struct hash_part parts[DEVICE_MAX_COMPILE_ARGS + 1] = {{source->data, source->size}};
+    size_t n = 1;
+    for (size_t i = 0; recipe->argv[i] && n < sizeof parts / sizeof parts[0]; i++)
+        parts[n++] = (struct hash_part){recipe->argv[i], strlen(recipe->argv[i])};
+    hash_parts(parts, n, ret);
+}
+
+static struct reference *find_reference(kgrade *engine, const char *key)
 {
     for (size_t i = 0; i < engine->n_references; i++)
         if (!strcmp(engine->references[i].key, key))
-            return &engine->references[i].library;
+            return &engine->references[i];
     return NULL;
 }
 
-static int make_reference(kgrade *engine, const struct task *task, const char *key,
-                          const struct bytes *source, const struct bytes **ret,
+static int make_reference(kgrade *engine, const struct task *task, const struct recipe *recipe,
+                          const char *key, const struct bytes *source, struct reference **ret,
                           struct finding *finding)
 {
-    if (engine->n_references == ENGINE_MAX_TASKS)
+    if (engine->n_references == ENGINE_MAX_REFERENCES)
         return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "too_many_tasks", NULL,
-                           "The engine holds %d references already.", ENGINE_MAX_TASKS);
+                           "The engine holds %d references already.", ENGINE_MAX_REFERENCES);
     struct reference *r = &engine->references[engine->n_references];
-    if (compile_reference(engine, task, source, &r->library, finding))
+    if (compile_reference(engine, task, recipe, source, &r->library, finding))
         return -1;
     memcpy(r->key, key, HASH_HEX);
     engine->n_references++;
-    *ret = &r->library;
+    *ret = r;
     return 0;
+}
+
+/* From the engine's memory, or compiled. */
+static int get_reference(kgrade *engine, const struct task *task, const struct recipe *recipe,
+                         struct reference **ret, struct finding *finding)
+{
+    kgrade_error err = {.code = ""};
+    char path[ENGINE_MAX_PATH], key[HASH_HEX];
+    cleanup_bytes struct bytes source = {0};
+    snprintf(path, sizeof path, "%s/%s", task->folder, recipe->source_name);
+    if (io_read_file(path, MAX_REFERENCE_BYTES, &source, &err))
+        return finding_infrastructure(finding, &err);
+    make_key(recipe, &source, key);
+    pthread_mutex_lock(&engine->cache_lock);
+    *ret = find_reference(engine, key);
+    int result = *ret ? 0 : make_reference(engine, task, recipe, key, &source, ret, finding);
+    pthread_mutex_unlock(&engine->cache_lock);
+    return result;
 }
 
 int build_reference(kgrade *engine, const struct task *task, const struct bytes **ret,
                     struct finding *finding)
 {
+    static const struct recipe recipe = {NULL, reference_argv, "reference.c"};
+    struct reference *reference = NULL;
+    if (get_reference(engine, task, &recipe, &reference, finding))
+        return -1;
+    *ret = &reference->library;
+    return 0;
+}
+
+int build_device_reference(kgrade *engine, const struct device *device, const char *target,
+                           const struct task *task, struct reference **ret, struct finding *finding)
+{
     kgrade_error err = {.code = ""};
-    char path[ENGINE_MAX_PATH], key[HASH_HEX];
-    cleanup_bytes struct bytes source = {0};
-    snprintf(path, sizeof path, "%s/reference.c", task->folder);
-    if (io_read_file(path, MAX_REFERENCE_BYTES, &source, &err))
+    char path[ENGINE_MAX_PATH];
+    const char *argv[DEVICE_MAX_COMPILE_ARGS];
+    *ret = NULL;
+    if (!device->reference)
+        return 0;
+    snprintf(path, sizeof path, "%s/%s", task->folder, device->reference);
+    if (access(path, F_OK))
+        return 0;
+    if (device->compile_reference(target, argv, &err))
         return finding_infrastructure(finding, &err);
-    hash_hex(source.data, source.size, key);
+    const struct recipe recipe = {device, argv, device->reference};
+    return get_reference(engine, task, &recipe, ret, finding);
+}
+
+bool build_reference_is_checked(kgrade *engine, const struct reference *reference)
+{
     pthread_mutex_lock(&engine->cache_lock);
-    *ret = find_reference(engine, key);
-    int result = *ret ? 0 : make_reference(engine, task, key, &source, ret, finding);
+    bool checked = reference->checked;
     pthread_mutex_unlock(&engine->cache_lock);
-    return result;
+    return checked;
+}
+
+void build_reference_set_checked(kgrade *engine, struct reference *reference)
+{
+    pthread_mutex_lock(&engine->cache_lock);
+    reference->checked = true;
+    pthread_mutex_unlock(&engine->cache_lock);
 }

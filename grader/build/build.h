@@ -14,4 +14,14 @@ int build_candidate(kgrade *engine, const struct device *device,
 int build_reference(kgrade *engine, const struct task *task, const struct bytes **ret,
                     struct finding *finding);
 
+/* The task's reference for the device itself, compiled once per engine and target.  *ret belongs to the engine; NULL
+ * when the device or the task has none. */
+int build_device_reference(kgrade *engine, const struct device *device, const char *target,
+                           const struct task *task, struct reference **ret,
+                           struct finding *finding);
+
+/* Whether it has been compared with reference.c, which is done once per engine. */
+bool build_reference_is_checked(kgrade *engine, const struct reference *reference);
+void build_reference_set_checked(kgrade *engine, struct reference *reference);
+
 #endif

@@ -42,7 +42,7 @@ static int verify(kgrade *engine, const struct device *device, const struct task
                   struct finding *f)
 {
     cleanup_judge struct judge_client judge = JUDGE_NONE;
-    if (judge_open(engine, device, task, replay->arena_fd, &judge, f))
+    if (judge_open(engine, device, replay_target(replay), task, replay->arena_fd, &judge, f))
         return -1;
     for (size_t i = 0; i < n_cases; i++) {
         uint64_t seeds[2];
@@ -75,8 +75,7 @@ static int record(kgrade *engine, const struct device *device, const struct task
     snprintf(path, sizeof path, "%s/%s", task->folder, language->baseline);
     if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err))
         return finding_infrastructure(f, &err);
-    const char *target = json_string_value(json_object_get(replay->info, "target"));
-    if (build_candidate(engine, device, language, target ? target : "", (const char *)source.data,
+    if (build_candidate(engine, device, language, replay_target(replay), (const char *)source.data,
                         source.size, &library, f))
         return wrap("built", f);
     cleanup_recording struct recording *recording = recording_new(device->name, task);

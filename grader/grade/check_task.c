@@ -139,7 +139,7 @@ static int judge_cheap(struct lint *l, const struct device *device, const int64_
     cleanup_judge struct judge_client judge = JUDGE_NONE;
     struct judgement judgement = {0};
     json_int_t id;
-    if (judge_open(l->engine, device, l->task, fd, &judge, f) ||
+    if (judge_open(l->engine, device, "", l->task, fd, &judge, f) ||
         judge_snapshot(&judge, l->task, dims, seeds[0], seeds[1], &id, f) ||
         judge_decide(&judge, id, &judgement, f))
         return -1;

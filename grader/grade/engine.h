@@ -13,6 +13,7 @@
 
 #define ENGINE_MAX_TASKS 256
 #define ENGINE_MAX_DEVICES 8
+#define ENGINE_MAX_REFERENCES (4 * ENGINE_MAX_TASKS)
 #define ENGINE_MAX_PATH 4096
 
 /* What a task's baseline gave on a device: recorded and verified once, then kept. */
@@ -21,10 +22,11 @@ struct baseline {
     struct bytes recording;
 };
 
-/* A task's reference, compiled once. */
+/* A task's reference, for the host or for a device, compiled once. */
 struct reference {
-    char key[HASH_HEX]; /* of reference.c and the compiler's command line */
+    char key[HASH_HEX]; /* of its source and the compiler's command line */
     struct bytes library;
+    bool checked; /* a device's: gave what reference.c gives; guarded by cache_lock */
 };
 
 /* A worker program in its jail, or the place for one.  Initialise with WORKER_NONE. */
@@ -76,7 +78,7 @@ struct kgrade {
     pthread_mutex_t cache_lock;
     struct baseline baselines[ENGINE_MAX_TASKS * ENGINE_MAX_DEVICES];
     size_t n_baselines;
-    struct reference references[ENGINE_MAX_TASKS];
+    struct reference references[ENGINE_MAX_REFERENCES];
     size_t n_references;
 };
 

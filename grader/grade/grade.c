@@ -126,8 +126,7 @@ static int learn_target(struct grade *g)
     pthread_mutex_lock(&slot->lock);
     if (!slot->target_known) {
         result = open_candidate(g);
-        const char *target = json_string_value(json_object_get(g->candidate.info, "target"));
-        snprintf(slot->target, sizeof slot->target, "%s", target ? target : "");
+        snprintf(slot->target, sizeof slot->target, "%s", replay_target(&g->candidate));
         slot->target_known = result == 0;
     }
     memcpy(g->target, slot->target, sizeof g->target);
@@ -195,6 +194,12 @@ static int record(struct grade *g)
 }
 
 /* --- replay and judge --- */
+
+static int open_judge(struct grade *g)
+{
+    return judge_open(g->engine, g->device, replay_target(&g->candidate), g->task,
+                      g->candidate.arena_fd, &g->judge, &g->finding);
+}
 
 static int decide(struct grade *g, struct case_result *r, const json_int_t *snapshots, size_t n)
 {
@@ -408,7 +413,7 @@ static int open_pair(struct grade *g)
         replay_give(&g->candidate, &g->public_recording, &g->finding) ||
         replay_give(&g->baseline, recording, &g->finding))
         return -1;
-    return judge_open(g->engine, g->device, g->task, g->candidate.arena_fd, &g->judge, &g->finding);
+    return open_judge(g);
 }
 
 static int replay_all(struct grade *g)
@@ -418,8 +423,7 @@ static int replay_all(struct grade *g)
     uint64_t start = io_now();
     if (recording_write(g->recording, &file, &err))
         return finding_infrastructure(&g->finding, &err);
-    if ((!g->slot->ceilings && measure_ceilings(g, &g->candidate)) ||
-        judge_open(g->engine, g->device, g->task, g->candidate.arena_fd, &g->judge, &g->finding) ||
+    if ((!g->slot->ceilings && measure_ceilings(g, &g->candidate)) || open_judge(g) ||
         replay_give(&g->candidate, &file, &g->finding))
         return -1;
     g->step_ns[STEP_TIME_REPLAY] += io_now() - start;

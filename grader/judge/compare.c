@@ -6,13 +6,12 @@
 /* How far an element is outside its tolerance: at most 1 passes. */
 static double excess(double got, double expected, const struct tolerance *t, double *ret_error)
 {
-    *ret_error = fabs(got - expected);
-    if (isnan(expected))
-        return isnan(got) ? 0 : INFINITY;
-    if (isinf(expected) || !isfinite(got)) {
-        *ret_error = got == expected ? 0 : INFINITY;
-        return got == expected ? 0 : INFINITY;
+    if (!isfinite(expected) || !isfinite(got)) {
+        bool same = isnan(expected) ? isnan(got) : got == expected;
+        *ret_error = same ? 0 : INFINITY;
+        return *ret_error;
     }
+    *ret_error = fabs(got - expected);
     double allowed = t ? t->absolute + t->relative * fabs(expected) : 0;
     if (*ret_error <= allowed)
         return allowed > 0 ? *ret_error / allowed : 0;
@@ -46,7 +45,8 @@ void compare_output(enum dtype type, const void *got, const void *poison, const 
             c.bad++;
             if (isnan(g) && !isnan(e))
                 c.nan++;
-            if (!memcmp((const char *)got + i * size, (const char *)poison + i * size, size))
+            if (poison &&
+                !memcmp((const char *)got + i * size, (const char *)poison + i * size, size))
                 c.unwritten++;
         }
         if (x > worst || (isinf(x) && isinf(worst) && error > c.worst_error)) {

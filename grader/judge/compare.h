@@ -13,14 +13,15 @@ struct comparison {
     double
         norm; /* ||got - expected||2 / ||expected||2 over finite elements; the numerator alone when the
                            denominator is 0 */
-    /* The element farthest outside (or nearest to the edge of) its tolerance. */
+    /* The element farthest outside (or nearest to the edge of) its tolerance; among those that no tolerance
+     * would admit, the one with the largest error; of equals, the first. */
     uint64_t worst_index;
-    double worst_error; /* |got - expected| */
+    double worst_error; /* |got - expected|; infinite when just one of them is finite or a number */
     double worst_expected, worst_got;
 };
 
-/* got: count elements of type; poison: the same number of bytes; expected: double for float types, int64_t for the
- * rest.  tolerance NULL: exact. */
+/* got: count elements of type; poison: the same number of bytes, or NULL when there was none; expected: double for float
+ * types, int64_t for the rest.  tolerance NULL: exact. */
 void compare_output(enum dtype type, const void *got, const void *poison, const void *expected,
                     uint64_t count, const struct tolerance *tolerance, struct comparison *ret);
 

@@ -19,26 +19,54 @@ static int request(struct judge_client *j, json_t *json, int fd, struct worker_o
     return o->answer == WORKER_ANSWERED ? 0 : worker_fault(o, "judge", f);
 }
 
-int judge_open(kgrade *engine, const struct device *device, const struct task *task, int arena_fd,
-               struct judge_client *ret, struct finding *f)
+static int send_library(struct judge_client *j, json_t *json, const struct bytes *library,
+                        struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    cleanup_outcome struct worker_outcome o = {.message = {.fd = -1}};
+    cleanup_close int fd = jails_memory_file("reference.so", library->data, library->size, &err);
+    if (fd < 0) {
+        json_decref(json);
+        return finding_infrastructure(f, &err);
+    }
+    return request(j, json, fd, &o, f);
+}
+
+/* The judge compares it with reference.c when this engine sends it for the first time. */
+static int send_device_reference(kgrade *engine, struct judge_client *j,
+                                 struct reference *reference, struct finding *f)
+{
+    bool checked = build_reference_is_checked(engine, reference);
+    if (send_library(j, json_pack("{s:s, s:b}", "op", "device_reference", "check", !checked),
+                     &reference->library, f))
+        return -1;
+    build_reference_set_checked(engine, reference);
+    return 0;
+}
+
+static int send_task(struct judge_client *j, const struct task *task, int arena_fd,
+                     struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o;
+    return request(j, json_pack("{s:s, s:s}", "op", "open", "task", task->text), arena_fd, &o, f);
+}
+
+int judge_open(kgrade *engine, const struct device *device, const char *target,
+               const struct task *task, int arena_fd, struct judge_client *ret, struct finding *f)
 {
     kgrade_error err = {.code = ""};
     const struct bytes *library;
-    if (build_reference(engine, task, &library, f))
+    struct reference *reference;
+    if (build_reference(engine, task, &library, f) ||
+        build_device_reference(engine, device, target, task, &reference, f))
         return -1;
-    cleanup_close int reference =
-        jails_memory_file("reference.so", library->data, library->size, &err);
-    if (reference < 0 || worker_take(engine, device, STEP_JUDGE, &ret->worker, &err))
+    if (worker_take(engine, device, STEP_JUDGE, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     ret->timeout_ns = JUDGE_TIMEOUT_NS;
-    {
-        cleanup_outcome struct worker_outcome o;
-        if (request(ret, json_pack("{s:s, s:s}", "op", "open", "task", task->text), arena_fd, &o,
-                    f))
-            return -1;
-    }
-    cleanup_outcome struct worker_outcome o;
-    return request(ret, json_pack("{s:s}", "op", "reference"), reference, &o, f);
+    if (send_task(ret, task, arena_fd, f) ||
+        send_library(ret, json_pack("{s:s}", "op", "reference"), library, f))
+        return -1;
+    return reference ? send_device_reference(engine, ret, reference, f) : 0;
 }
 
 int judge_snapshot(struct judge_client *j, const struct task *task, const int64_t *dims,

@@ -15,8 +15,10 @@ struct judge_client {
         WORKER_NONE, 0                                                                             \
     }
 
-int judge_open(kgrade *engine, const struct device *device, const struct task *task, int arena_fd,
-               struct judge_client *ret, struct finding *finding);
+/* `target`: as the device's replayer gave it, or "" where the device has no reference of its own. */
+int judge_open(kgrade *engine, const struct device *device, const char *target,
+               const struct task *task, int arena_fd, struct judge_client *ret,
+               struct finding *finding);
 
 /* Copies the case out of the arena; *ret_id names the snapshot for judge_decide. */
 int judge_snapshot(struct judge_client *judge, const struct task *task, const int64_t *dims,

@@ -5,6 +5,8 @@
  * Messages (wire.h), grader -> judge, one answer each:
  *   {"op":"open","task":TEXT} + arena descriptor   -> {"ok":true}
  *   {"op":"reference"} + reference.so as a descriptor -> {"ok":true}
+ *   {"op":"device_reference","check":bool} + its shared object as a descriptor
+ *                                                  -> {"ok":true}         compared with the other one first
  *   {"op":"snapshot","dims":[..],"seed":"HEX","poison":"HEX"}
  *                                                  -> {"ok":true,"id":n}   copies the case out of the arena
  *   {"op":"judge","id":n}                          -> {"ok":true,"pass":bool,"code":..,"correctness":{..}}
@@ -13,7 +15,31 @@
 #ifndef KGRADE_JUDGE_WORKER_H
 #define KGRADE_JUDGE_WORKER_H
 
-#include "../task/task.h"
+#include "compare.h"
+
+/* What one judged sample was made from. */
+struct judge_case {
+    int64_t dims[TASK_MAX_PARAMS];
+    struct layout layout;
+    uint64_t seed, poison;
+};
+
+/* A reference that runs on the device, and the comparison there: nothing but figures comes back.  For tasks that have
+ * one; the others' outputs are copied to the host and compared there, by the same rules. */
+struct judge_reference {
+    /* `reference_DEVICE` of the shared object.  The task stays the caller's and lives as long as the state. */
+    int (*load)(void *state, const struct task *task, int library_fd, kgrade_error *err);
+    /* Runs it on the inputs of a case; wide[i] gets the values of output i of the layout, in the reference's types;
+     * inputs are left out. */
+    int (*evaluate)(void *state, const struct judge_case *c, void *const *wide, kgrade_error *err);
+    /* Copies the outputs out of the arena; *ret_changed: an input there is not what was drawn. */
+    int (*keep)(void *state, const struct judge_case *c, void **ret_kept, bool *ret_changed,
+                kgrade_error *err);
+    /* Compares what was kept.  ret: by index in the layout; inputs are left out. */
+    int (*compare)(void *state, const struct judge_case *c, const void *kept,
+                   struct comparison *ret, kgrade_error *err);
+    void (*drop)(void *state, void *kept);
+};
 
 struct judge_device {
     const char *name;
@@ -26,6 +52,7 @@ struct judge_device {
     /* Copies bytes of the arena to host memory. */
     int (*read)(void *state, uint64_t offset, uint64_t bytes, void *to, kgrade_error *err);
     void (*detach)(void *state);
+    const struct judge_reference *reference; /* NULL: outputs are always compared on the host */
 };
 
 int judge_worker_main(const struct judge_device *device);

@@ -10,13 +10,13 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 
-#define GUARD_QUANTILE 0.1
+#define GUARD_Z 3.5
 
 struct side {
     struct replay *replay;
     double *times;  /* less floor, one per pair */
     double *excess; /* the grader's clock less the device's stamps, one per pair */
-    double floor_ns, floor_excess_ns;
+    double floor_ns;
     size_t voids;
 };
 
@@ -35,11 +35,11 @@ static uint64_t random_u64(void)
     return value;
 }
 
-static double quantile(const struct sampler *s, const double *values, size_t n, double q)
+static double median(const struct sampler *s, const double *values, size_t n)
 {
     memcpy(s->scratch, values, n * sizeof *values);
     statistics_sort(s->scratch, n);
-    return statistics_quantile(s->scratch, n, q);
+    return statistics_quantile(s->scratch, n, 0.5);
 }
 
 static int measure_floor(struct sampler *s, struct side *side, struct finding *f)
@@ -56,11 +56,9 @@ static int measure_floor(struct sampler *s, struct side *side, struct finding *f
         if (t.is_void)
             continue;
         side->times[n] = t.ns;
-        side->excess[n] = t.wall_ns - t.ns;
         n++;
     }
-    side->floor_ns = quantile(s, side->times, n, 0.5);
-    side->floor_excess_ns = quantile(s, side->excess, n, GUARD_QUANTILE);
+    side->floor_ns = median(s, side->times, n);
     return 0;
 }
 
@@ -213,13 +211,19 @@ void sampling_doubt(struct sampling *ret, kgrade_verdict verdict, const char *co
 }
 
 /*
- * The guard.  What the grader's clock shows beyond the device's stamps is the cost of a request, and that is the same with
- * nothing in it.  A busy machine makes some requests slow, a forged stamp makes all of them look slow: hence
- * a low quantile.
+ * The guard.  What the grader's clock shows beyond the device's stamps is the cost of a request.  The baseline is the
+ * control: its code is trusted, it is asked in the same minute, and a busy machine slows its requests just as much.  Only when the
+ * pairs leave no doubt (an interval of the median difference at three and a half standard errors) is there
+ * something that the candidate's stamps do not show.  Returns that many ns, 0 for none.
  */
 static double hidden_ns(const struct sampler *s)
 {
-    return quantile(s, s->candidate.excess, s->n, GUARD_QUANTILE) - s->candidate.floor_excess_ns;
+    double low, high;
+    for (size_t i = 0; i < s->n; i++)
+        s->scratch[i] = s->candidate.excess[i] - s->baseline.excess[i];
+    statistics_sort(s->scratch, s->n);
+    statistics_median_interval(s->scratch, s->n, GUARD_Z, &low, &high);
+    return low > 0 ? low : high < 0 ? high : 0;
 }
 
 /* Whether the figures can stand at all. */

@@ -141,6 +141,12 @@ json_t *replay_ask(struct replay *r, const char *op, struct finding *f)
     return json_incref(o.message.json);
 }
 
+const char *replay_target(const struct replay *replay)
+{
+    const char *target = json_string_value(json_object_get(replay->info, "target"));
+    return target ? target : "";
+}
+
 void replay_close(struct replay *r)
 {
     worker_end(&r->worker);

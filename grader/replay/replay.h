@@ -39,6 +39,9 @@ struct replay_time {
 };
 int replay_run(struct replay *replay, bool empty, struct replay_time *ret, struct finding *finding);
 
+/* What to compile for, or "". */
+const char *replay_target(const struct replay *replay);
+
 /* New reference, or NULL with the finding filled. */
 json_t *replay_ask(struct replay *replay, const char *op, struct finding *finding);
 

@@ -10,6 +10,7 @@
 #include "../../sandbox/base/fail.h"
 
 #define NOT_PASSED SIZE_MAX
+#define MAX_ARGUMENTS (TASK_MAX_PARAMS + 1) /* the queue of a device's reference comes on top */
 #define PROTOTYPE_COLUMNS 100
 
 union value {
@@ -23,12 +24,15 @@ union value {
 struct call {
     ffi_cif cif;
     size_t n_args, n_params;
-    ffi_type *types[TASK_MAX_PARAMS];
-    void *arguments[TASK_MAX_PARAMS]; /* arguments[i] points at values[i] */
-    union value values[TASK_MAX_PARAMS];
-    enum param_kind kinds[TASK_MAX_PARAMS]; /* by argument */
-    size_t argument_of[TASK_MAX_PARAMS]; /* by parameter; NOT_PASSED for the reference's stream */
+    ffi_type *types[MAX_ARGUMENTS];
+    void *arguments[MAX_ARGUMENTS]; /* arguments[i] points at values[i] */
+    union value values[MAX_ARGUMENTS];
+    enum param_kind kinds[MAX_ARGUMENTS]; /* by argument */
+    size_t argument_of[TASK_MAX_PARAMS];  /* by parameter; NOT_PASSED for a reference's stream */
+    bool has_queue;                       /* the last argument is a device's reference's queue */
 };
+
+enum signature { SIGNATURE_ENTRY, SIGNATURE_REFERENCE, SIGNATURE_DEVICE_REFERENCE };
 
 static ffi_type *ffi_type_of(enum dtype type)
 {
@@ -66,8 +70,19 @@ static void set_number(struct call *call, size_t argument, double real, int64_t 
         call->values[argument].i64 = integer;
 }
 
-static int call_new(const struct task *task, bool reference, struct call **ret, kgrade_error *err)
+static size_t add_argument(struct call *call, enum param_kind kind)
 {
+    size_t argument = call->n_args++;
+    call->kinds[argument] = kind;
+    call->arguments[argument] = &call->values[argument];
+    call->types[argument] = &ffi_type_pointer;
+    return argument;
+}
+
+static int call_new(const struct task *task, enum signature signature, struct call **ret,
+                    kgrade_error *err)
+{
+    bool reference = signature != SIGNATURE_ENTRY;
     cleanup_free struct call *call = calloc(1, sizeof *call);
     if (!call)
         return fail(err, "out_of_memory", NULL, "No memory for a call.");
@@ -78,14 +93,10 @@ static int call_new(const struct task *task, bool reference, struct call **ret, 
             call->argument_of[i] = NOT_PASSED;
             continue;
         }
-        size_t argument = call->n_args++;
+        size_t argument = add_argument(call, param->kind);
         call->argument_of[i] = argument;
-        call->kinds[argument] = param->kind;
-        call->arguments[argument] = &call->values[argument];
-        if (param->kind != PARAM_DIM && param->kind != PARAM_SCALAR) {
-            call->types[argument] = &ffi_type_pointer;
+        if (param->kind != PARAM_DIM && param->kind != PARAM_SCALAR)
             continue;
-        }
         enum dtype type = param->dtype;
         if (reference)
             type = dtype_is_float(type) ? DTYPE_F64 : DTYPE_I64;
@@ -98,8 +109,11 @@ static int call_new(const struct task *task, bool reference, struct call **ret, 
             set_number(call, argument, param->scalar,
                        dtype_is_float(type) ? 0 : (int64_t)param->scalar);
     }
-    if (ffi_prep_cif(&call->cif, FFI_DEFAULT_ABI, (unsigned)call->n_args, &ffi_type_void,
-                     call->types) != FFI_OK)
+    call->has_queue = signature == SIGNATURE_DEVICE_REFERENCE;
+    if (call->has_queue)
+        add_argument(call, PARAM_STREAM);
+    if (ffi_prep_cif(&call->cif, FFI_DEFAULT_ABI, (unsigned)call->n_args,
+                     call->has_queue ? &ffi_type_sint : &ffi_type_void, call->types) != FFI_OK)
         return fail(err, "call_failed", NULL, "libffi cannot call the signature of task %s.",
                     task->name);
     *ret = steal_pointer(&call);
@@ -108,12 +122,17 @@ static int call_new(const struct task *task, bool reference, struct call **ret, 
 
 int call_new_entry(const struct task *task, struct call **ret, kgrade_error *err)
 {
-    return call_new(task, false, ret, err);
+    return call_new(task, SIGNATURE_ENTRY, ret, err);
 }
 
 int call_new_reference(const struct task *task, struct call **ret, kgrade_error *err)
 {
-    return call_new(task, true, ret, err);
+    return call_new(task, SIGNATURE_REFERENCE, ret, err);
+}
+
+int call_new_device_reference(const struct task *task, struct call **ret, kgrade_error *err)
+{
+    return call_new(task, SIGNATURE_DEVICE_REFERENCE, ret, err);
 }
 
 void call_free(struct call *call)
@@ -140,9 +159,22 @@ void call_set_pointer(struct call *call, size_t param, void *value)
         call->values[argument].pointer = value;
 }
 
+void call_set_queue(struct call *call, void *queue)
+{
+    if (call->has_queue)
+        call->values[call->n_args - 1].pointer = queue;
+}
+
 void call_invoke(struct call *call, void (*function)(void))
 {
     ffi_call(&call->cif, function, NULL, call->arguments);
+}
+
+int call_invoke_device_reference(struct call *call, void (*function)(void))
+{
+    ffi_arg result = 0; /* libffi widens a returned int to this */
+    ffi_call(&call->cif, function, &result, call->arguments);
+    return (int)result;
 }
 
 static const char *c_type_of(enum dtype type)

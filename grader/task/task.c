@@ -11,8 +11,10 @@
 #include "../../sandbox/base/io.h"
 #include "../hash.h"
 
-#define MAX_BASELINES 16
+#define MAX_OPTIONAL_PARTS 32
 #define BASELINE_PREFIX "baseline."
+#define REFERENCE "reference.c"
+#define REFERENCE_PREFIX "reference."
 
 const char *case_kind_name(enum case_kind kind)
 {
@@ -134,7 +136,7 @@ struct part {
 };
 
 struct parts {
-    struct part list[3 + MAX_BASELINES];
+    struct part list[3 + MAX_OPTIONAL_PARTS];
     size_t n;
 };
 
@@ -155,20 +157,26 @@ static int read_part(const char *folder, const char *name, struct parts *parts, 
     kgrade_error cause;
     if (io_read_file(path, TASK_MAX_FILE_BYTES, &part->content, &cause))
         return fail(err, "task_invalid",
-                    "A task's folder holds task.json, statement.md, reference.c and a baseline per "
-                    "device, each a plain file.",
+                    "A task's folder holds task.json, statement.md, reference.c, and per device a "
+                    "baseline and perhaps a reference, each a plain file.",
                     "%s", cause.message);
     snprintf(part->name, sizeof part->name, "%s", name);
     parts->n++;
     return 0;
 }
 
-static int is_baseline(const struct dirent *entry)
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Baselines and devices' references. */
+static int is_optional_part(const struct dirent *entry)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     const char *name = entry->d_name;
-    return strncmp(name, BASELINE_PREFIX, strlen(BASELINE_PREFIX)) == 0 &&
-           name[strspn(name, plain)] == 0;
+    bool reference = begins_with(name, REFERENCE_PREFIX) && strcmp(name, REFERENCE) != 0;
+    return (reference || begins_with(name, BASELINE_PREFIX)) && name[strspn(name, plain)] == 0;
 }
 
 /* Byte order, so that the hash does not depend on the locale. */
@@ -177,16 +185,17 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int read_baselines(const char *folder, struct parts *parts, kgrade_error *err)
+static int read_optional_parts(const char *folder, struct parts *parts, kgrade_error *err)
 {
     struct dirent **found = NULL;
-    int n = scandir(folder, &found, is_baseline, by_name);
+    int n = scandir(folder, &found, is_optional_part, by_name);
     if (n < 0)
         return fail_errno(err, "task_invalid", NULL, "Cannot list %s", folder);
     int result = 0;
-    if (n > MAX_BASELINES)
-        result = fail(err, "task_invalid", "Keep one baseline per device.",
-                      "%s holds %d baselines; at most %d are allowed.", folder, n, MAX_BASELINES);
+    if (n > MAX_OPTIONAL_PARTS)
+        result = fail(err, "task_invalid", "Keep one baseline and one reference per device.",
+                      "%s holds %d baselines and references; at most %d are allowed.", folder, n,
+                      MAX_OPTIONAL_PARTS);
     for (int i = 0; i < n; i++) {
         if (result == 0)
             result = read_part(folder, found[i]->d_name, parts, err);
@@ -198,7 +207,7 @@ static int read_baselines(const char *folder, struct parts *parts, kgrade_error 
 
 static void hash_all(const struct parts *parts, char ret[HASH_HEX])
 {
-    struct hash_part list[2 * (3 + MAX_BASELINES)];
+    struct hash_part list[2 * (3 + MAX_OPTIONAL_PARTS)];
     size_t n = 0;
     for (size_t i = 0; i < parts->n; i++) {
         const struct part *part = &parts->list[i];
@@ -244,8 +253,8 @@ int task_load(const char *folder, struct task **ret, kgrade_error *err)
 
     __attribute__((cleanup(parts_free))) struct parts parts = {0};
     if (read_part(plain, "task.json", &parts, err) ||
-        read_part(plain, "statement.md", &parts, err) ||
-        read_part(plain, "reference.c", &parts, err) || read_baselines(plain, &parts, err))
+        read_part(plain, "statement.md", &parts, err) || read_part(plain, REFERENCE, &parts, err) ||
+        read_optional_parts(plain, &parts, err))
         return -1;
 
     cleanup_free char *origin = NULL;

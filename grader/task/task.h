@@ -1,9 +1,10 @@
 /*
  * A task: a problem that kernels are written for.
  *
- * A task is a folder with task.json, reference.c, statement.md and a baseline per device. task.json
- * is read by task_load (from a folder) or task_parse (from text, which is how workers inside a jail
- * get it); docs: tasks/README.md, schema: tasks/task.schema.json.
+ * A task is a folder with task.json, reference.c, statement.md and, per device, a baseline and
+ * perhaps a reference that runs on it. task.json is read by task_load (from a folder) or task_parse
+ * (from text, which is how workers inside a jail get it); docs: tasks/README.md, schema:
+ * tasks/task.schema.json.
  */
 #ifndef KGRADE_TASK_H
 #define KGRADE_TASK_H
@@ -102,7 +103,7 @@ struct task {
     char *entry;     /* C identifier */
     char *text;      /* task.json as read, for workers */
     char *folder;    /* NULL when parsed from text */
-    char hash[65]; /* SHA-256 of task.json, statement, reference and baselines, hex; "" when parsed
+    char hash[65]; /* SHA-256 of task.json, statement, references and baselines, hex; "" when parsed
                       from text */
     struct param params[TASK_MAX_PARAMS];
     size_t n_params;

@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 
-from common import BRIEFLY, EXAMPLE, Case, main, run
+from common import BRIEFLY, DOUBTS, EXAMPLE, Case, main, run
 
 
 class Recording(Case):
@@ -30,9 +30,11 @@ class Recording(Case):
         self.assertTrue(self.run_ok("recording", "show", self.good, "--dot").stdout.startswith("digraph"))
 
     def test_replay(self):
-        arguments = ["replay", self.good, "--task", "vector_add", "--json", *BRIEFLY]
-        replayed = json.loads(self.run_accepted(*arguments).stdout)
-        self.assertEqual(replayed["verdict"], "accepted")
+        result = run("replay", self.good, "--task", "vector_add", "--json", *BRIEFLY)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        replayed = json.loads(result.stdout)
+        self.assertIn(replayed["verdict"], {"accepted", *DOUBTS})
+        self.assertTrue(all(case["correctness"]["pass"] for case in replayed["cases"]))
 
     def test_what_is_no_recording(self):
         with open(self.good, "rb") as f:

@@ -168,12 +168,31 @@ answered() {
 # candidates: makes the sources that the scripts grade, and a folder of tasks with one small task, $folder/tasks.
 # nap.c holds the device for 3 s and then enqueues nothing; hang.c holds it until it is killed.
 candidates() {
+    # shellcheck disable=SC2034 # for the scripts
     good=$KGRADE_SOURCE/tasks/vector_add/baseline.opencl.c
     nap=$folder/nap.c
     hang=$folder/hang.c
-    local entry='void vector_add(void)\n{\n}\n#include <unistd.h>\n__attribute__((constructor)) static void load(void)\n'
-    printf "$entry{\n    sleep(3); /* nap */\n}\n" >"$nap"
-    printf "$entry{\n    for (;;) /* hang */\n        pause();\n}\n" >"$hang"
+    cat >"$nap" <<'END'
+#include <unistd.h>
+void vector_add(void)
+{
+}
+__attribute__((constructor)) static void nap(void)
+{
+    sleep(3);
+}
+END
+    cat >"$hang" <<'END'
+#include <unistd.h>
+void vector_add(void)
+{
+}
+__attribute__((constructor)) static void hang(void)
+{
+    for (;;)
+        pause();
+}
+END
     mkdir "$folder/tasks"
     cp -r "$KGRADE_SOURCE/tasks/vector_add" "$folder/tasks/"
     jq '.cases = {correctness: [{n: 1}, {n: 1000}], benchmark: [{n: 65536}], hidden: [{count: 1, n: [1, 1000]}]}' \

@@ -44,6 +44,17 @@ expect "the first server goes on" 200 - "$url/version"
 stop
 same "ends cleanly" 0 "$status"
 
+### Connections from one address.
+start --max-per-address 1
+exec 3<>"/dev/tcp/127.0.0.1/${url##*:}"
+printf 'GET /version HTTP/1.1\r\nHost: x\r\n\r\n' >&3
+same "the first connection is served" "HTTP/1.1 200 OK" "$(timeout 5 head -n 1 <&3 | tr -d '\r')"
+ask "$url/version"
+same "one more from the same address is not" 000 "$status"
+exec 3>&-
+await "it is when the first has gone" curl -sS "$url/version"
+stop
+
 ### A Unix socket.
 socket=$folder/socket
 start_on --unix "$socket"

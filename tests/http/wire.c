@@ -68,7 +68,7 @@ failed:
 bool server_start(struct server *server, const char *program, const char *const *arguments)
 {
     const char *argv[MAX_ARGUMENTS + 4] = {program, "--listen", "127.0.0.1:0"};
-    for (size_t i = 0; arguments[i] && i < MAX_ARGUMENTS; i++)
+    for (size_t i = 0; i < MAX_ARGUMENTS && arguments[i]; i++)
         argv[i + 3] = arguments[i];
 
     snprintf(server->log, sizeof server->log, "/tmp/kgrade-http-test.XXXXXX");

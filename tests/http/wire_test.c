@@ -422,7 +422,7 @@ static void test_stopped_under_fire(void **state)
     static const char *const arguments[] = {"--isolation", "reduced", NULL};
     for (int round = 0; round < ROUNDS; round++) {
         pthread_t guns[GUNS];
-        struct server target;
+        struct server target = {0};
         assert_true(server_start(&target, getenv("KGRADED"), arguments));
         for (int i = 0; i < GUNS; i++)
             assert_int_equal(pthread_create(&guns[i], NULL, fire, &target), 0);

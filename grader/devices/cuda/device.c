@@ -18,6 +18,7 @@
 #define MAX_FOLDERS 12
 #define MAX_TARGETS 16
 #define DEFAULT_TARGET "sm_90"
+#define REFERENCE_SOURCE "reference.cuda.cu"
 
 /* Where a toolkit may be, after $KGRADE_CUDA; the first with bin/nvcc is taken. */
 static const char *const toolkits[] = {KGRADE_CUDA_ROOT, "/usr/local/cuda", "/opt/cuda"};
@@ -163,6 +164,21 @@ static const char *target_option(const char *target)
     return found;
 }
 
+/* nvcc and the architecture: the first two arguments of every command line. */
+static int begin_command(const char *target, const char *argv[2], kgrade_error *err)
+{
+    pthread_once(&machine_once, look_at_machine);
+    if (!machine.root[0])
+        return fail(err, "compiler_missing",
+                    "Install the CUDA Toolkit, or set KGRADE_CUDA to its folder.",
+                    "There is no nvcc in %s or /usr/local/cuda.", KGRADE_CUDA_ROOT);
+    argv[0] = machine.nvcc;
+    argv[1] = target_option(is_target(target) ? target : DEFAULT_TARGET);
+    return argv[1] ? 0
+                   : fail(err, "compiler_missing", NULL,
+                          "More than %d different architectures were asked for.", MAX_TARGETS);
+}
+
 static int compile(const struct device_language *language, const char *target,
                    const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err)
 {
@@ -185,24 +201,29 @@ static int compile(const struct device_language *language, const char *target,
     };
     static const char *const libraries[] = {"-lcublas", "-lcublasLt"};
     (void)language; /* there is one */
-    pthread_once(&machine_once, look_at_machine);
-    if (!machine.root[0])
-        return fail(err, "compiler_missing",
-                    "Install the CUDA Toolkit, or set KGRADE_CUDA to its folder.",
-                    "There is no nvcc in %s or /usr/local/cuda.", KGRADE_CUDA_ROOT);
-    const char *arch = target_option(is_target(target) ? target : DEFAULT_TARGET);
-    if (!arch)
-        return fail(err, "compiler_missing", NULL,
-                    "More than %d different architectures were asked for.", MAX_TARGETS);
-    size_t n = 0;
-    argv[n++] = machine.nvcc;
-    argv[n++] = arch;
+    if (begin_command(target, argv, err))
+        return -1;
+    size_t n = 2;
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         argv[n++] = flags[i];
     argv[n++] = "/src/candidate.cu";
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
         argv[n++] = libraries[i];
     argv[n] = NULL;
+    return 0;
+}
+
+/* The runtime is linked in, so that the judge has nothing to look for. */
+static int compile_reference(const char *target, const char *argv[DEVICE_MAX_COMPILE_ARGS],
+                             kgrade_error *err)
+{
+    static const char *const flags[] = {
+        "-O3",     "-std=c++17", "-shared", "-Xcompiler",        "-fPIC",
+        "-cudart", "static",     "-o",      "/out/candidate.so", "/src/" REFERENCE_SOURCE};
+    if (begin_command(target, argv, err))
+        return -1;
+    memcpy(argv + 2, flags, sizeof flags);
+    argv[2 + sizeof flags / sizeof flags[0]] = NULL;
     return 0;
 }
 
@@ -261,6 +282,8 @@ const struct device device_cuda = {
     .start_ahead = true,
     .judge_needs_driver = true,
     .compile = compile,
+    .reference = REFERENCE_SOURCE,
+    .compile_reference = compile_reference,
     .binds = binds,
     .environment = environment,
     .memory_bytes = 0,

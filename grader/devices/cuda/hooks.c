@@ -374,32 +374,33 @@ exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersi
 
 typedef void *dlsym_function(void *handle, const char *name);
 
-/* A sanitizer looks for functions before it is ready to watch anything, so what it calls is not watched. */
-#define unwatched __attribute__((no_sanitize("address", "undefined", "thread")))
-
-unwatched static dlsym_function *find_dlsym(void)
+static dlsym_function *find_dlsym(void)
 {
-    union {
-        void *symbol;
-        dlsym_function *function;
-    } found = {dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34")};
-    if (!found.symbol)
-        found.symbol = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-    if (!found.symbol)
-        found.symbol = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17");
-    return found.function;
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+    void *symbol = NULL;
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && !symbol; i++)
+        symbol = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    dlsym_function *function;
+    memcpy(&function, &symbol, sizeof function);
+    return function;
 }
 
 /* The C library's. */
-unwatched static void *own_dlsym(void *handle, const char *name)
+static void *own_dlsym(void *handle, const char *name)
 {
-    static dlsym_function *volatile function;
-    if (!function)
-        function = find_dlsym();
-    return function ? function(handle, name) : NULL;
+    static _Atomic(dlsym_function *) function;
+    dlsym_function *f = function;
+    if (!f) {
+        f = find_dlsym();
+        function = f;
+    }
+    return f ? f(handle, name) : NULL;
 }
 
-exported unwatched void *dlsym(void *restrict handle, const char *restrict name)
+/* Sanitizers find what they replace through dlsym(RTLD_NEXT), which means something else when it is called from here.  In
+ * their builds the CUDA runtime's allocations are therefore not served from the arena. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+exported void *dlsym(void *restrict handle, const char *restrict name)
 {
     void *found = own_dlsym(handle, name);
     if (!found || !started || strncmp(name, "cu", 2))
@@ -407,6 +408,7 @@ exported unwatched void *dlsym(void *restrict handle, const char *restrict name)
     void *ours = replacement_for_symbol(name);
     return ours ? ours : found;
 }
+#endif
 
 /* --- starting and stopping --- */
 

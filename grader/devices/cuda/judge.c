@@ -1,4 +1,5 @@
-/* The judge's device half: a context of its own, the arena mapped read-only, copies to the host. */
+/* The judge's device half: a context of its own, the arena mapped read-only, and in it either copies to the host or the
+ * task's reference for the device. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "../../../sandbox/base/io.h"
 #include "../../judge/worker.h"
 #include "arena.h"
+#include "judge_reference.h"
 
 #define STAGE_BYTES (8ull << 20) /* each of two pieces of pinned memory that copies go through */
 
@@ -15,6 +17,7 @@ struct reader {
     struct arena arena;
     CUstream stream;
     void *stage[2];
+    struct device_reference reference;
 };
 
 static void detach(void *state)
@@ -22,6 +25,7 @@ static void detach(void *state)
     struct reader *r = state;
     if (!r)
         return;
+    device_reference_close(&r->reference);
     for (int i = 0; i < 2; i++)
         if (r->stage[i])
             cuMemFreeHost(r->stage[i]);
@@ -64,13 +68,20 @@ static int attach(int arena_fd, void **ret_state, kgrade_error *err)
     return 0;
 }
 
+static int check_range(const struct reader *r, uint64_t offset, uint64_t bytes, kgrade_error *err)
+{
+    uint64_t room = arena_case_bytes(&r->arena);
+    if (offset > room || bytes > room - offset)
+        return fail(err, "arena_failed", NULL, "The judge was to read outside the arena.");
+    return 0;
+}
+
 /* While one piece is copied to where it belongs, the next is on its way from the device. */
 static int read_arena(void *state, uint64_t offset, uint64_t bytes, void *to, kgrade_error *err)
 {
     struct reader *r = state;
-    uint64_t room = arena_case_bytes(&r->arena);
-    if (offset > room || bytes > room - offset)
-        return fail(err, "arena_failed", NULL, "The judge was to read outside the arena.");
+    if (check_range(r, offset, bytes, err))
+        return -1;
     uint64_t previous = 0, at = 0;
     for (int turn = 0; at < bytes || previous; turn ^= 1) {
         uint64_t now = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
@@ -87,12 +98,54 @@ static int read_arena(void *state, uint64_t offset, uint64_t bytes, void *to, kg
     return 0;
 }
 
+/* --- the task's reference for the device --- */
+
+static int load(void *state, const struct task *task, int library_fd, kgrade_error *err)
+{
+    struct reader *r = state;
+    return device_reference_open(&r->reference, &r->context, r->stream, task, library_fd, err);
+}
+
+static int evaluate(void *state, const struct judge_case *c, void *const *wide, kgrade_error *err)
+{
+    const struct reader *r = state;
+    return device_reference_evaluate(&r->reference, c, wide, err);
+}
+
+static int keep(void *state, const struct judge_case *c, void **ret_kept, bool *ret_changed,
+                kgrade_error *err)
+{
+    const struct reader *r = state;
+    struct device_outputs *kept;
+    if (check_range(r, 0, c->layout.bytes, err) ||
+        device_reference_keep(&r->reference, c, arena_buffers(&r->arena), &kept, ret_changed, err))
+        return -1;
+    *ret_kept = kept;
+    return 0;
+}
+
+static int compare(void *state, const struct judge_case *c, const void *kept,
+                   struct comparison *ret, kgrade_error *err)
+{
+    const struct reader *r = state;
+    return device_reference_compare(&r->reference, c, kept, ret, err);
+}
+
+static void drop(void *state, void *kept)
+{
+    const struct reader *r = state;
+    device_reference_drop(&r->reference, kept);
+}
+
 int main(void)
 {
+    static const struct judge_reference reference = {
+        .load = load, .evaluate = evaluate, .keep = keep, .compare = compare, .drop = drop};
     static const struct judge_device device = {.name = "cuda",
                                                .start = judge_start,
                                                .attach = attach,
                                                .read = read_arena,
-                                               .detach = detach};
+                                               .detach = detach,
+                                               .reference = &reference};
     return judge_worker_main(&device);
 }

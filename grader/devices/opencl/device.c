@@ -73,5 +73,9 @@ const struct device device_opencl = {
     .compile = compile,
     .binds = binds,
     .environment = environment,
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    .memory_bytes = 0, /* a sanitizer's shadow memory takes terabytes of address space */
+#else
     .memory_bytes = 16ull << 30,
+#endif
 };

@@ -1,0 +1,106 @@
+#include "host.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../task/values.h"
+#include "../worker_io.h"
+
+#define BLOCK 65536u /* elements drawn at a time */
+
+int host_reference_load(struct host_reference *ret, const struct task *task, int library_fd,
+                        kgrade_error *err)
+{
+    if (call_new_reference(task, &ret->call, err))
+        return -1;
+    ret->task = task;
+    void *library = worker_load(library_fd);
+    void *symbol = library ? dlsym(library, "reference") : NULL;
+    if (!symbol)
+        return fail(err, "reference_failed", "Define `reference` in the task's reference.c.",
+                    "The task's reference could not be loaded: %s", worker_load_error());
+    memcpy(&ret->function, &symbol, sizeof symbol);
+    return 0;
+}
+
+void host_reference_free(struct host_reference *reference)
+{
+    call_free(reference->call);
+    *reference = (struct host_reference){.call = NULL};
+}
+
+void operands_free(struct operands *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        free(o->wide[i]);
+}
+
+/* Draws a buffer's values again, piece by piece: compares them with what is there when it is an input that must not
+ * change, and widens them for the reference. */
+static int redraw(const struct judge_case *c, const struct layout_buffer *b, const struct param *p,
+                  const uint8_t *data, void *wide, bool *ret_changed, kgrade_error *err)
+{
+    size_t size = dtype_size(p->dtype);
+    cleanup_free uint8_t *block = malloc(BLOCK * size);
+    if (!block)
+        return fail(err, "out_of_memory", NULL, "No memory to draw the inputs again.");
+    for (uint64_t at = 0; at < b->count; at += BLOCK) {
+        size_t n = b->count - at < BLOCK ? (size_t)(b->count - at) : BLOCK;
+        values_fill(block, p->dtype, at, n, b->count, &p->values, c->seed, (uint32_t)b->param);
+        if (data && p->kind == PARAM_IN && memcmp(block, data + b->offset + at * size, n * size))
+            *ret_changed = true;
+        dtype_widen(p->dtype, block, n, (uint8_t *)wide + at * 8);
+    }
+    return 0;
+}
+
+int host_evaluate(const struct host_reference *reference, const struct judge_case *c,
+                  const uint8_t *data, struct operands *ret, bool *ret_changed, kgrade_error *err)
+{
+    *ret = (struct operands){.n = c->layout.n_buffers};
+    call_set_dims(reference->call, c->dims);
+    for (size_t i = 0; i < c->layout.n_buffers; i++) {
+        const struct layout_buffer *b = &c->layout.buffers[i];
+        const struct param *p = &reference->task->params[b->param];
+        ret->wide[i] = calloc((size_t)b->count + 1, 8);
+        if (!ret->wide[i])
+            return fail(err, "out_of_memory", NULL, "No memory for the reference's operands.");
+        if (p->kind != PARAM_OUT && redraw(c, b, p, data, ret->wide[i], ret_changed, err))
+            return -1;
+        call_set_pointer(reference->call, b->param, ret->wide[i]);
+    }
+    call_invoke(reference->call, reference->function);
+    return 0;
+}
+
+static int compare_one(const struct task *task, const struct judge_case *c,
+                       const struct layout_buffer *b, const uint8_t *data, const void *wide,
+                       struct comparison *ret, kgrade_error *err)
+{
+    const struct param *p = &task->params[b->param];
+    cleanup_free uint8_t *poison = NULL;
+    if (p->kind == PARAM_OUT) {
+        poison = malloc((size_t)b->bytes + 1);
+        if (!poison)
+            return fail(err, "out_of_memory", NULL, "No memory to compare an output.");
+        values_poison(poison, p->dtype, 0, (size_t)b->count, c->poison, (uint32_t)b->param);
+    }
+    compare_output(p->dtype, data + b->offset, poison, wide, b->count,
+                   task_tolerance(task, p->dtype), ret);
+    return 0;
+}
+
+int host_compare(const struct task *task, const struct judge_case *c, const uint8_t *data,
+                 const struct operands *operands, struct comparison *ret, kgrade_error *err)
+{
+    for (size_t i = 0; i < c->layout.n_buffers; i++) {
+        const struct layout_buffer *b = &c->layout.buffers[i];
+        if (task->params[b->param].kind != PARAM_IN &&
+            compare_one(task, c, b, data, operands->wide[i], &ret[i], err))
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,43 @@
+/* The task's reference.c at work: what the outputs should have been, computed by the CPU. */
+#ifndef KGRADE_JUDGE_HOST_H
+#define KGRADE_JUDGE_HOST_H
+
+#include "../task/call.h"
+#include "worker.h"
+
+struct host_reference {
+    const struct task *task; /* borrowed */
+    struct call *call;       /* owned */
+    void (*function)(void);  /* NULL: not loaded */
+};
+
+/* `reference` of the shared object; the library stays loaded.  -1 with `reference_failed`. */
+int host_reference_load(struct host_reference *ret, const struct task *task, int library_fd,
+                        kgrade_error *err);
+void host_reference_free(struct host_reference *reference);
+
+/* Values in the reference's types for every buffer, by index in the layout. */
+struct operands {
+    void *wide[TASK_MAX_PARAMS];
+    size_t n;
+};
+
+void operands_free(struct operands *operands);
+#define cleanup_operands __attribute__((cleanup(operands_free)))
+
+/* Draws the inputs of a case again and runs the reference.  `data`: what the case's buffers held, by offset;
+ * *ret_changed becomes true when an input among it is not what was drawn. NULL: nothing is compared.  On failure,
+ * too, ret is to be freed. */
+int host_evaluate(const struct host_reference *reference, const struct judge_case *c,
+                  const uint8_t *data, struct operands *ret, bool *ret_changed, kgrade_error *err);
+
+/* Compares the outputs with the operands' values.  ret: by index in the layout; inputs are left out. */
+int host_compare(const struct task *task, const struct judge_case *c, const uint8_t *data,
+                 const struct operands *operands, struct comparison *ret, kgrade_error *err);
+
+/* Whether the device's reference gives what this one gives on the task's correctness cases.  A task's larger cases are
+ * left out, but one case is always compared.  -1 with `reference_disagrees`. */
+int host_check_device(const struct host_reference *reference, const struct judge_device *device,
+                      void *state, kgrade_error *err);
+
+#endif
