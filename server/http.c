@@ -176,7 +176,7 @@ bool http_stop(struct http *http)
          "The server shut down before the request was whole.");
     connections_refuse_partial(http->connections, &stop);
     /* The library must not be stopped while it reads requests: one that it refuses itself would then crash it, for its
-     * answer is not queued any more and it goes on to send it (seen in 0.9.75, the same code is in 1.0.1). */
+     * answer is not queued any more and it goes on to send it (seen in 0.9.75). */
     connections_cut(http->connections, io_now() + CUT_NS);
     MHD_stop_daemon(http->daemon);
     if (http->quiesced_fd >= 0)

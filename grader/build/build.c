@@ -40,24 +40,86 @@ static int blame_source(const struct jail_status *status, double seconds, struct
                        "The log has the compiler's messages.", "The candidate does not compile.");
 }
 
+/* Source and command line: what a build is a function of, as long as the toolchain stays. */
+static void make_key(const char *const *argv, const void *source, size_t size, char ret[HASH_HEX])
+{
+    struct hash_part parts[DEVICE_MAX_COMPILE_ARGS + 1] = {{source, size}};
+    size_t n = 1;
+    for (size_t i = 0; argv[i] && n < sizeof parts / sizeof parts[0]; i++)
+        parts[n++] = (struct hash_part){argv[i], strlen(argv[i])};
+    hash_parts(parts, n, ret);
+}
+
+static bool copy_bytes(const struct bytes *from, struct bytes *ret)
+{
+    ret->data = malloc(from->size + 1);
+    if (!ret->data)
+        return false;
+    memcpy(ret->data, from->data, from->size);
+    ret->size = from->size;
+    return true;
+}
+
+static bool recall(kgrade *engine, const char *key, struct bytes *ret)
+{
+    bool found = false;
+    pthread_mutex_lock(&engine->cache_lock);
+    for (size_t i = 0; i < engine->n_builds && !found; i++) {
+        struct build *b = &engine->builds[i];
+        if (strcmp(b->key, key))
+            continue;
+        found = copy_bytes(&b->library, ret);
+        b->used = ++engine->build_uses;
+    }
+    pthread_mutex_unlock(&engine->cache_lock);
+    return found;
+}
+
+static void keep(kgrade *engine, const char *key, const struct bytes *library)
+{
+    struct bytes copy = {0};
+    if (library->size > ENGINE_MAX_BUILD_BYTES || !copy_bytes(library, &copy))
+        return;
+    pthread_mutex_lock(&engine->cache_lock);
+    struct build *place = &engine->builds[engine->n_builds];
+    if (engine->n_builds == ENGINE_MAX_BUILDS) {
+        place = &engine->builds[0];
+        for (size_t i = 1; i < ENGINE_MAX_BUILDS; i++)
+            if (engine->builds[i].used < place->used)
+                place = &engine->builds[i];
+        bytes_free(&place->library);
+    } else {
+        engine->n_builds++;
+    }
+    memcpy(place->key, key, HASH_HEX);
+    place->library = copy;
+    place->used = ++engine->build_uses;
+    pthread_mutex_unlock(&engine->cache_lock);
+}
+
 int build_candidate(kgrade *engine, const struct device *device,
                     const struct device_language *language, const char *target, const char *source,
-                    size_t size, struct bytes *ret, struct finding *finding)
+                    size_t size, struct bytes *ret, bool *ret_cached, struct finding *finding)
 {
     kgrade_error err = {.code = ""};
     const char *argv[DEVICE_MAX_COMPILE_ARGS];
+    char key[HASH_HEX];
     if (device->compile(language, target, argv, &err))
         return finding_infrastructure(finding, &err);
+    make_key(argv, source, size, key);
+    *ret_cached = recall(engine, key, ret);
+    if (*ret_cached)
+        return 0;
     const struct build_input input = {device, argv, language->source_name, source, size};
     struct jail_status status;
     int result = jails_build(engine, &input, build_ns(engine), ret, &status, &finding->log, &err);
     if (result < 0)
         return finding_infrastructure(finding, &err);
-    if (result == 0) {
-        finding_free(finding); /* warnings are not worth a reader's time */
-        return 0;
-    }
-    return blame_source(&status, (double)build_ns(engine) / (double)IO_NS_PER_S, finding);
+    if (result > 0)
+        return blame_source(&status, (double)build_ns(engine) / (double)IO_NS_PER_S, finding);
+    finding_free(finding); /* warnings are not worth a reader's time */
+    keep(engine, key, ret);
+    return 0;
 }
 
 /* --- references --- */
@@ -99,15 +161,6 @@ static int compile_reference(kgrade *engine, const struct task *task, const stru
     return -1;
 }
 
-static void make_key(const struct recipe *recipe, const struct bytes *source, char ret[HASH_HEX])
-{
-    struct hash_part parts[DEVICE_MAX_COMPILE_ARGS + 1] = {{source->data, source->size}};
-    size_t n = 1;
-    for (size_t i = 0; recipe->argv[i] && n < sizeof parts / sizeof parts[0]; i++)
-        parts[n++] = (struct hash_part){recipe->argv[i], strlen(recipe->argv[i])};
-    hash_parts(parts, n, ret);
-}
-
 static struct reference *find_reference(kgrade *engine, const char *key)
 {
     for (size_t i = 0; i < engine->n_references; i++)
@@ -142,7 +195,7 @@ static int get_reference(kgrade *engine, const struct task *task, const struct r
     snprintf(path, sizeof path, "%s/%s", task->folder, recipe->source_name);
     if (io_read_file(path, MAX_REFERENCE_BYTES, &source, &err))
         return finding_infrastructure(finding, &err);
-    make_key(recipe, &source, key);
+    make_key(recipe->argv, source.data, source.size, key);
     pthread_mutex_lock(&engine->cache_lock);
     *ret = find_reference(engine, key);
     int result = *ret ? 0 : make_reference(engine, task, recipe, key, &source, ret, finding);

@@ -4,11 +4,11 @@
 
 #include "../grade/engine.h"
 
-/* `target` as the device's replayer gave it, or "".  Verdicts: build_failed (`compile_failed`, `build_timeout`,
+/* `target` as the device's replayer gave it, or "".  *ret_cached: the compiler did not have to run.  Verdicts: build_failed (`compile_failed`, `build_timeout`,
  * `compiler_killed`). */
 int build_candidate(kgrade *engine, const struct device *device,
                     const struct device_language *language, const char *target, const char *source,
-                    size_t size, struct bytes *ret, struct finding *finding);
+                    size_t size, struct bytes *ret, bool *ret_cached, struct finding *finding);
 
 /* The task's reference.c, compiled once per engine.  *ret belongs to the engine. */
 int build_reference(kgrade *engine, const struct task *task, const struct bytes **ret,

@@ -72,11 +72,12 @@ static int record(kgrade *engine, const struct device *device, const struct task
     kgrade_error err = {.code = ""};
     char path[ENGINE_MAX_PATH];
     cleanup_bytes struct bytes source = {0}, library = {0};
+    bool cached;
     snprintf(path, sizeof path, "%s/%s", task->folder, language->baseline);
     if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err))
         return finding_infrastructure(f, &err);
     if (build_candidate(engine, device, language, replay_target(replay), (const char *)source.data,
-                        source.size, &library, f))
+                        source.size, &library, &cached, f))
         return wrap("built", f);
     cleanup_recording struct recording *recording = recording_new(device->name, task);
     cleanup_free struct host_overhead *overheads = calloc(n_cases + 1, sizeof *overheads);

@@ -5,6 +5,7 @@
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
+#include "../quote.h"
 #include "../task/skeleton.h"
 #include "engine.h"
 
@@ -47,7 +48,7 @@ static const struct task *find(const kgrade *engine, const char *name, kgrade_er
     const struct task *task = engine_task(engine, name);
     if (!task)
         fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.",
-             "There is no task \"%.64s\".", name);
+             "There is no task \"%s\".", quote(name).text);
     return task;
 }
 

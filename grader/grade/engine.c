@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,8 @@
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
 #include "jails.h"
+
+#define SCRATCH_PREFIX "kgrade."
 
 const char *kgrade_version(void)
 {
@@ -102,16 +106,68 @@ static int load_tasks(kgrade *engine, kgrade_error *err)
     return 0;
 }
 
-static int make_folders(kgrade *engine, const kgrade_options *options, kgrade_error *err)
+static const char *temporary_folder(void)
 {
-    const char *temporary = getenv("TMPDIR");
-    snprintf(engine->scratch_folder, sizeof engine->scratch_folder, "%.3000s/kgrade.XXXXXX",
-             temporary && temporary[0] == '/' ? temporary : "/tmp");
+    const char *folder = getenv("TMPDIR");
+    return folder && folder[0] == '/' ? folder : "/tmp";
+}
+
+static void lock_path(const char *folder, char ret[ENGINE_MAX_PATH])
+{
+    snprintf(ret, ENGINE_MAX_PATH, "%.3500s/lock", folder);
+}
+
+/* An engine that was killed could not tidy up.  The lock of a live one is held; what can be locked is left over. */
+static void sweep_folder(const char *folder)
+{
+    char path[ENGINE_MAX_PATH];
+    struct stat st;
+    if (lstat(folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+        return;
+    lock_path(folder, path);
+    cleanup_close int lock = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+        io_remove_tree(folder, NULL);
+}
+
+static void sweep_left_overs(void)
+{
+    cleanup_dir DIR *dir = opendir(temporary_folder());
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        char path[ENGINE_MAX_PATH];
+        if (strncmp(e->d_name, SCRATCH_PREFIX, strlen(SCRATCH_PREFIX)))
+            continue;
+        snprintf(path, sizeof path, "%.3000s/%.255s", temporary_folder(), e->d_name);
+        sweep_folder(path);
+    }
+}
+
+static int make_scratch(kgrade *engine, kgrade_error *err)
+{
+    char path[ENGINE_MAX_PATH];
+    snprintf(engine->scratch_folder, sizeof engine->scratch_folder,
+             "%.3000s/" SCRATCH_PREFIX "XXXXXX", temporary_folder());
     if (!mkdtemp(engine->scratch_folder)) {
         engine->scratch_folder[0] = 0;
         return fail_errno(err, "file_unwritable", "Set TMPDIR to a folder that can be written.",
                           "A temporary folder could not be made");
     }
+    lock_path(engine->scratch_folder, path);
+    engine->scratch_lock = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (engine->scratch_lock < 0 || flock(engine->scratch_lock, LOCK_EX | LOCK_NB))
+        return fail_errno(err, "file_unwritable", NULL, "The temporary folder could not be locked");
+    /* Jails at the reduced level reach what is bound by its own path: the folder can be passed, not listed. */
+    if (chmod(engine->scratch_folder, 0711))
+        return fail_errno(err, "file_unwritable", NULL,
+                          "The temporary folder could not be opened to jails");
+    return 0;
+}
+
+static int make_folders(kgrade *engine, const kgrade_options *options, kgrade_error *err)
+{
+    sweep_left_overs();
+    if (make_scratch(engine, err))
+        return -1;
     snprintf(engine->cache_folder, sizeof engine->cache_folder, "%s",
              options->cache ? options->cache : engine->scratch_folder);
     return io_make_dirs(engine->cache_folder, err);
@@ -151,6 +207,7 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     kgrade *engine = calloc(1, sizeof *engine);
     if (!engine)
         return fail(err, "out_of_memory", NULL, "No memory for an engine.");
+    engine->scratch_lock = -1;
     engine->options = *options;
     engine->options.prefix = engine->options.tasks = engine->options.cache = NULL;
     pthread_mutex_init(&engine->cache_lock, NULL);
@@ -187,6 +244,8 @@ void kgrade_close(kgrade *engine)
         task_free(engine->tasks[i]);
     for (size_t i = 0; i < engine->n_baselines; i++)
         bytes_free(&engine->baselines[i].recording);
+    for (size_t i = 0; i < engine->n_builds; i++)
+        bytes_free(&engine->builds[i].library);
     for (size_t i = 0; i < engine->n_references; i++)
         bytes_free(&engine->references[i].library);
     for (size_t i = 0; i < engine->n_slots; i++) {
@@ -197,5 +256,7 @@ void kgrade_close(kgrade *engine)
     pthread_mutex_destroy(&engine->cache_lock);
     if (engine->scratch_folder[0])
         io_remove_tree(engine->scratch_folder, NULL);
+    if (engine->scratch_lock >= 0)
+        close(engine->scratch_lock);
     free(engine);
 }

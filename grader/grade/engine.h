@@ -64,12 +64,23 @@ struct device_slot {
     struct spare spares[SPARES];
 };
 
+/* A candidate compiled before.  Only the compiler's work is saved: a build runs in a jail of its own and is a function
+ * of its source, so nothing of one grade reaches another through it. */
+#define ENGINE_MAX_BUILDS 64
+#define ENGINE_MAX_BUILD_BYTES (16u << 20) /* larger ones are not kept */
+struct build {
+    char key[HASH_HEX]; /* of source and the compiler's command line */
+    struct bytes library;
+    uint64_t used; /* engine's count of uses, for dropping the one longest unused */
+};
+
 struct kgrade {
     kgrade_options options; /* numbers only; strings are below */
     char prefix[ENGINE_MAX_PATH];
     char tasks_folder[ENGINE_MAX_PATH];
     char cache_folder[ENGINE_MAX_PATH];
-    char scratch_folder[ENGINE_MAX_PATH]; /* 0700, of this engine; removed at the end */
+    char scratch_folder[ENGINE_MAX_PATH]; /* of this engine; removed at the end */
+    int scratch_lock;                     /* held while the folder is in use */
     struct sandbox *sandbox;
     struct task *tasks[ENGINE_MAX_TASKS];
     size_t n_tasks;
@@ -78,6 +89,9 @@ struct kgrade {
     pthread_mutex_t cache_lock;
     struct baseline baselines[ENGINE_MAX_TASKS * ENGINE_MAX_DEVICES];
     size_t n_baselines;
+    struct build builds[ENGINE_MAX_BUILDS];
+    size_t n_builds;
+    uint64_t build_uses;
     struct reference references[ENGINE_MAX_REFERENCES];
     size_t n_references;
 };

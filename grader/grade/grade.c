@@ -13,6 +13,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../build/build.h"
+#include "../quote.h"
 #include "baseline.h"
 #include "grade.h"
 #include "result.h"
@@ -43,6 +44,10 @@ struct grade {
     kgrade_progress progress;
     void *progress_data;
     bool cancelled;
+    struct {
+        const char *step;
+        unsigned done, total;
+    } told;
 
     struct task_case cases[MAX_CASES]; /* public ones first, then hidden ones */
     size_t n_public, n_cases;
@@ -54,15 +59,26 @@ struct grade {
     struct bytes public_recording; /* without the hidden cases: may leave the house */
     struct replay candidate, baseline;
     struct judge_client judge;
-    uint64_t started_ns, step_ns[STEP_TIMES];
+    bool build_cached;
+    uint64_t started_ns, held_ns, step_ns[STEP_TIMES];
     struct finding finding;
 };
 
 static bool tell(struct grade *g, const char *step, size_t done, size_t total)
 {
+    g->told.step = step;
+    g->told.done = (unsigned)done;
+    g->told.total = (unsigned)total;
     if (g->progress && !g->progress(g->progress_data, step, (unsigned)done, (unsigned)total))
         g->cancelled = true;
     return !g->cancelled;
+}
+
+/* While something is waited for, what was told last is told again, so that the caller can cancel. */
+static bool tell_again(void *data)
+{
+    struct grade *g = data;
+    return !g->told.step || tell(g, g->told.step, g->told.done, g->told.total);
 }
 
 static int stop_if_cancelled(struct grade *g, const char *step, size_t done, size_t total)
@@ -140,7 +156,7 @@ static int build(struct grade *g)
         return -1;
     uint64_t start = io_now();
     int result = build_candidate(g->engine, g->device, g->language, g->target, g->source,
-                                 g->source_size, &g->library, &g->finding);
+                                 g->source_size, &g->library, &g->build_cached, &g->finding);
     g->step_ns[STEP_TIME_BUILD] = io_now() - start;
     return result;
 }
@@ -457,6 +473,9 @@ static json_t *steps_json(const struct grade *g)
     for (size_t i = 0; i < STEP_TIMES; i++)
         json_object_set_new(json, step_names[i],
                             json_real((double)g->step_ns[i] / (double)IO_NS_PER_MS));
+    if (g->held_ns)
+        json_object_set_new(json, "device_held_ms",
+                            json_real((double)(io_now() - g->held_ns) / (double)IO_NS_PER_MS));
     json_object_set_new(json, "total_ms",
                         json_real((double)(io_now() - g->started_ns) / (double)IO_NS_PER_MS));
     return json;
@@ -478,8 +497,8 @@ static json_t *candidate_json(const struct grade *g)
                          (json_int_t)g->public_recording.size);
     }
     hash_hex(g->source, g->source_size, hash);
-    return json_pack("{s:s, s:s, s:I}", "hash", hash, "language", g->language->name, "bytes",
-                     (json_int_t)g->source_size);
+    return json_pack("{s:s, s:s, s:I, s:b}", "hash", hash, "language", g->language->name, "bytes",
+                     (json_int_t)g->source_size, "build_cached", g->build_cached);
 }
 
 static json_t *result_json(const struct grade *g, kgrade_verdict verdict, double score)
@@ -522,12 +541,14 @@ static int finish(struct grade *g, bool failed, kgrade_result **ret, kgrade_erro
     result->recording = g->public_recording;
     g->public_recording = (struct bytes){0};
     tell(g, "done", 1, 1);
+    jails_ask_while_waiting(NULL, NULL); /* what follows only tidies up */
     *ret = result;
     return 0;
 }
 
 static void grade_free(struct grade *g)
 {
+    jails_ask_while_waiting(NULL, NULL);
     judge_close(&g->judge);
     replay_close(&g->candidate);
     replay_close(&g->baseline);
@@ -564,6 +585,7 @@ static struct grade *grade_new(kgrade *engine, const struct task *task, const st
     g->candidate = g->baseline = no_replay;
     g->judge = no_judge;
     g->started_ns = io_now();
+    jails_ask_while_waiting(tell_again, g);
     return g;
 }
 
@@ -583,11 +605,11 @@ static int check_names(kgrade *engine, const char *task, const char *device,
     *ret_task = task ? engine_task(engine, task) : NULL;
     if (!*ret_task)
         return fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.",
-                    "There is no task \"%.64s\".", task ? task : "");
+                    "There is no task \"%s\".", quote(task).text);
     *ret_device = device ? device_find(device) : NULL;
     if (!*ret_device)
         return fail(err, "unknown_device", "`kgrade doctor` shows what each device needs.",
-                    "There is no device \"%.64s\"; built in are: %s.", device ? device : "",
+                    "There is no device \"%s\"; built in are: %s.", quote(device).text,
                     device_names());
     if (!task_devices_include((*ret_task)->devices, device))
         return fail(err, "task_not_for_device", NULL, "Task \"%s\" is for these devices: %s.", task,
@@ -605,8 +627,8 @@ static int check_request(kgrade *engine, const kgrade_request *r, const struct t
         r->language ? device_language_find(*ret_device, r->language) : (*ret_device)->languages;
     if (!*ret_language)
         return fail(err, "unknown_language", "Leave the language out to get the device's first.",
-                    "Device \"%s\" does not take the language \"%.64s\"; its first is \"%s\".",
-                    r->device, r->language, (*ret_device)->languages[0].name);
+                    "Device \"%s\" does not take the language \"%s\"; its first is \"%s\".",
+                    r->device, quote(r->language).text, (*ret_device)->languages[0].name);
     if (!r->source || r->source_size == 0)
         return fail(err, "empty_source", "`kgrade new TASK` prints a source to start from.",
                     "The source is empty.");
@@ -641,6 +663,7 @@ static int hold_device(struct grade *g, bool record_it, int failed, kgrade_resul
                        kgrade_error *err)
 {
     pthread_mutex_lock(&g->slot->lock);
+    g->held_ns = io_now();
     failed = failed || open_candidate(g) || (record_it && record(g)) || replay_all(g);
     int result = conclude(g, failed, ret, err);
     /* The next grade begins when nothing of this candidate is left on the device. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define BUILD_MEMORY_BYTES (8ull << 30)
 #define TMP_BYTES (1ull << 30)
 #define LOADER_FAILED 127 /* what the dynamic loader exits with when a library is missing */
+#define ASK_EVERY_NS (100 * IO_NS_PER_MS)
 #define DEATH_WAIT_NS (10 * IO_NS_PER_S)
 
 /* What every jail sees of the machine: programs and libraries, nothing else.  /bin and /lib are links into /usr,
@@ -168,6 +170,41 @@ void worker_outcome_free(struct worker_outcome *outcome)
     wire_message_free(&outcome->message);
 }
 
+static _Thread_local struct {
+    bool (*go_on)(void *data);
+    void *data;
+} asked;
+
+void jails_ask_while_waiting(bool (*go_on)(void *data), void *data)
+{
+    asked.go_on = go_on;
+    asked.data = data;
+}
+
+static bool go_on(void)
+{
+    return !asked.go_on || asked.go_on(asked.data);
+}
+
+static uint64_t next_question(uint64_t deadline)
+{
+    uint64_t next = io_now() + ASK_EVERY_NS;
+    return next < deadline ? next : deadline;
+}
+
+/* Whether something can be read before the deadline; false also when the wait was cancelled. */
+static bool wait_for_answer(const struct worker *worker, uint64_t deadline, bool *ret_cancelled)
+{
+    for (;;) {
+        struct pollfd p = {.fd = worker->socket, .events = POLLIN};
+        if (poll(&p, 1, io_poll_timeout(next_question(deadline))) > 0)
+            return true;
+        *ret_cancelled = !go_on();
+        if (*ret_cancelled || io_now() >= deadline)
+            return false;
+    }
+}
+
 /* The worker is gone or must go: learns how it ended. */
 static void settle(struct worker *worker, struct worker_outcome *ret)
 {
@@ -183,9 +220,14 @@ void worker_request(struct worker *worker, json_t *request, const void *blob, si
 {
     kgrade_error err = {.code = ""};
     *ret = (struct worker_outcome){.message = {.fd = -1}};
+    bool cancelled = false;
     int failed = wire_send(worker->socket, request, blob, blob_size, fd, deadline, &err);
     while (!failed) {
         wire_message_free(&ret->message);
+        /* Past the deadline, receiving says so itself. */
+        wait_for_answer(worker, deadline, &cancelled);
+        if (cancelled)
+            break;
         failed = wire_receive(worker->socket, &ret->message, deadline, &err);
         if (failed)
             break;
@@ -201,7 +243,9 @@ void worker_request(struct worker *worker, json_t *request, const void *blob, si
         }
         failed = fail(&err, "wire_invalid", NULL, "An answer has no \"ok\".");
     }
-    if (failed < 0 && !strcmp(err.code, "io_timeout"))
+    if (cancelled)
+        ret->answer = WORKER_CANCELLED;
+    else if (failed < 0 && !strcmp(err.code, "io_timeout"))
         ret->answer = WORKER_LATE;
     else if (failed < 0 &&
              (!strcmp(err.code, "wire_invalid") || !strcmp(err.code, "out_of_memory")))
@@ -234,6 +278,9 @@ int worker_fault(const struct worker_outcome *o, const char *who, struct finding
         return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_died",
                            "Run `kgrade doctor`.", "The %s ended unexpectedly (%s %d).", who,
                            o->status.end == JAIL_SIGNALLED ? "signal" : "status", o->status.code);
+    case WORKER_CANCELLED:
+        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
+                           "The grade was cancelled.");
     case WORKER_ANSWERED:
     case WORKER_GARBLED:
         break;
@@ -317,6 +364,22 @@ static int write_source(const char *folder, const struct build_input *input, kgr
     return io_write_file(path, input->source, input->source_size, err);
 }
 
+static int wait_for_end(struct jail *jail, uint64_t deadline, struct jail_status *ret,
+                        kgrade_error *err)
+{
+    for (;;) {
+        kgrade_error why = {.code = ""};
+        if (jail_wait(jail, next_question(deadline), ret, &why) == 0)
+            return 0;
+        if (strcmp(why.code, "io_timeout") || io_now() >= deadline) {
+            *err = why;
+            return -1;
+        }
+        if (!go_on())
+            return fail(err, "cancelled", NULL, "The grade was cancelled.");
+    }
+}
+
 static int run_compiler(kgrade *engine, const struct build_input *input, const char *folder,
                         uint64_t wall_ns, struct jail_status *ret_status, char **ret_log,
                         kgrade_error *err)
@@ -357,7 +420,7 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
                                    .limits = limits_of(NULL, STEP_BUILD, wall_ns)};
     cleanup_jail struct jail *jail = NULL;
     if (jail_spawn(engine->sandbox, &spec, &jail, err) ||
-        jail_wait(jail, io_now() + wall_ns + DEATH_WAIT_NS, ret_status, err))
+        wait_for_end(jail, io_now() + wall_ns + DEATH_WAIT_NS, ret_status, err))
         return -1;
     if (ret_status->end == JAIL_NOT_STARTED) {
         *err = ret_status->error;

@@ -21,13 +21,18 @@ int worker_take(kgrade *engine, const struct device *device, enum device_step st
 void spares_fill(kgrade *engine, struct device_slot *slot);
 void spares_end(struct device_slot *slot);
 
+/* While this thread waits for a worker or a compiler, go_on is asked about ten times a second; false cancels what is
+ * waited for.  A grade runs in one thread, from begin to end. NULL: never asked. */
+void jails_ask_while_waiting(bool (*go_on)(void *data), void *data);
+
 /* How a request to a worker ended. */
 enum worker_answer {
-    WORKER_ANSWERED, /* the message has "ok":true */
-    WORKER_REFUSED,  /* the message has "ok":false and a reason */
-    WORKER_DIED,     /* status tells how */
-    WORKER_LATE,     /* the deadline passed; the worker has been killed */
-    WORKER_GARBLED,  /* what came is not a message; the worker has been killed */
+    WORKER_ANSWERED,  /* the message has "ok":true */
+    WORKER_REFUSED,   /* the message has "ok":false and a reason */
+    WORKER_DIED,      /* status tells how */
+    WORKER_LATE,      /* the deadline passed; the worker has been killed */
+    WORKER_GARBLED,   /* what came is not a message; the worker has been killed */
+    WORKER_CANCELLED, /* the caller lost interest; the worker has been killed */
 };
 
 struct worker_outcome {

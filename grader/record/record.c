@@ -102,6 +102,8 @@ static int blame(kgrade *engine, const struct worker_outcome *o, const char *sta
         return blame_timeout(stage, (double)step_ns(engine) / (double)IO_NS_PER_S, f);
     case WORKER_DIED:
         return blame_death(&o->status, stage, f);
+    case WORKER_CANCELLED:
+        return worker_fault(o, "recorder", f);
     case WORKER_ANSWERED:
     case WORKER_GARBLED:
         break;

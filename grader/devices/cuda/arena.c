@@ -1,23 +1,15 @@
 #define _GNU_SOURCE
 #include "arena.h"
 
-#include <string.h>
-#include <sys/socket.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
+#include "parcel.h"
 
 #define ARENA_HINT                                                                                 \
     "Free memory of the card, or restart kgrade if its versions differ between processes."
-
-static const char parcel_magic[8] = "kgarena";
-
-/* The message that waits in an exported arena's socket. */
-struct parcel {
-    char magic[8];
-    uint64_t bytes, workspace_bytes;
-};
 
 static int map(struct arena *arena, const struct driver_context *context, enum arena_access access,
                kgrade_error *err)
@@ -116,73 +108,24 @@ int arena_create(struct arena *ret, const struct driver_context *context, uint64
 
 int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err)
 {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-        return fail_errno(err, "arena_failed", ARENA_HINT, "The arena's socket could not be made");
-    cleanup_close int in = pair[0], out = pair[1];
-
-    struct parcel parcel = {.bytes = arena->bytes, .workspace_bytes = arena->workspace_bytes};
-    memcpy(parcel.magic, parcel_magic, sizeof parcel.magic);
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec part = {&parcel, sizeof parcel};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(rights), &arena->memory_fd, sizeof(int));
-    if (sendmsg(in, &message, MSG_NOSIGNAL) != (ssize_t)sizeof parcel)
-        return fail_errno(err, "arena_failed", ARENA_HINT,
-                          "The arena could not be put into its socket");
-    *ret_fd = steal_fd(&out);
-    return 0;
-}
-
-static int open_parcel(int fd, struct arena *ret, int *ret_memory_fd, kgrade_error *err)
-{
-    struct parcel parcel = {.bytes = 0};
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {.room = {0}};
-    struct iovec part = {&parcel, sizeof parcel};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    ssize_t got = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got < 0)
-        return fail_errno(err, "arena_failed", ARENA_HINT,
-                          "The arena could not be taken from its socket");
-    const struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    if (!rights || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
-        rights->cmsg_len != CMSG_LEN(sizeof(int)))
-        return fail(err, "arena_failed", ARENA_HINT, "No descriptor came with the arena.");
-    cleanup_close int memory = -1;
-    memcpy(&memory, CMSG_DATA(rights), sizeof memory);
-    if (got != (ssize_t)sizeof parcel || memcmp(parcel.magic, parcel_magic, sizeof parcel.magic) ||
-        parcel.bytes == 0 || parcel.bytes > ARENA_MAX_BYTES || parcel.bytes % ARENA_GRANULARITY ||
-        parcel.workspace_bytes >= parcel.bytes || parcel.workspace_bytes % ARENA_GRANULARITY)
-        return fail(err, "arena_failed", ARENA_HINT, "What came as the arena is not one.");
-    ret->bytes = parcel.bytes;
-    ret->workspace_bytes = parcel.workspace_bytes;
-    *ret_memory_fd = steal_fd(&memory);
-    return 0;
+    const struct parcel parcel = {arena->bytes, arena->workspace_bytes};
+    return parcel_pack(&parcel, arena->memory_fd, ret_fd, err);
 }
 
 int arena_import(struct arena *ret, const struct driver_context *context, int fd,
                  enum arena_access access, kgrade_error *err)
 {
-    struct arena arena = {.memory_fd = -1};
+    struct parcel parcel;
     cleanup_close int memory = -1;
-    if (open_parcel(fd, &arena, &memory, err))
+    if (parcel_open(fd, &parcel, &memory, err))
         return -1;
+    if (parcel.bytes == 0 || parcel.bytes > ARENA_MAX_BYTES || parcel.bytes % ARENA_GRANULARITY ||
+        parcel.workspace_bytes >= parcel.bytes || parcel.workspace_bytes % ARENA_GRANULARITY)
+        return fail(err, "arena_failed", NULL,
+                    "An arena cannot have %llu bytes and a workspace of %llu.",
+                    (unsigned long long)parcel.bytes, (unsigned long long)parcel.workspace_bytes);
+    struct arena arena = {
+        .bytes = parcel.bytes, .workspace_bytes = parcel.workspace_bytes, .memory_fd = -1};
     CUresult result = cuMemImportFromShareableHandle(&arena.memory, (void *)(intptr_t)memory,
                                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     if (result != CUDA_SUCCESS)

@@ -6,10 +6,6 @@
  *   behind the workspace   the case's buffers, as task_layout places them
  *
  * So neither moves with the sizes of a task's cases, and a recording can be replayed in any later arena of its task.
- *
- * A descriptor of device memory does not tell its size.  What travels between the processes as "the arena" is
- * therefore a socket in which one message waits: the sizes, and the descriptor of the memory riding on it.  Readers look
- * at the message without taking it, so that the same descriptor serves every process it is handed to.
  */
 #ifndef KGRADE_CUDA_ARENA_H
 #define KGRADE_CUDA_ARENA_H

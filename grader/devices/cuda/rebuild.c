@@ -103,6 +103,15 @@ static int set_function_attributes(struct builder *b, size_t index, CUfunction f
         if (result != CUDA_SUCCESS)
             return node_fail(b, index, result, attribute->name);
     }
+    int room = 0;
+    if (cuFuncGetAttribute(&room, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function) ==
+            CUDA_SUCCESS &&
+        (int64_t)room < (int64_t)node->shared_bytes) {
+        CUresult result = cuFuncSetAttribute(
+            function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)node->shared_bytes);
+        if (result != CUDA_SUCCESS)
+            return node_fail(b, index, result, "allowing its shared memory");
+    }
     return 0;
 }
 
@@ -113,8 +122,16 @@ static int set_launch_attributes(struct builder *b, size_t index)
         const struct attribute_kind *kind = attribute_find(node->attributes[i].name);
         if (kind->of_function)
             continue;
-        CUlaunchAttributeValue value;
+        CUlaunchAttributeValue value, present;
+        int64_t have[4] = {0};
         attribute_to_value(kind, node->attributes[i].values, &value);
+        /* What the kernel was compiled with is there already, and need not be settable. */
+        memset(&present, 0, sizeof present);
+        if (cuGraphKernelNodeGetAttribute(b->nodes[index], (CUlaunchAttributeID)kind->id,
+                                          &present) == CUDA_SUCCESS &&
+            attribute_from_value(kind, &present, have) &&
+            !memcmp(have, node->attributes[i].values, kind->n * sizeof *have))
+            continue;
         CUresult result =
             cuGraphKernelNodeSetAttribute(b->nodes[index], (CUlaunchAttributeID)kind->id, &value);
         if (result != CUDA_SUCCESS)
