@@ -54,8 +54,16 @@ int worker_next(struct wire_message *ret, const char **ret_op)
 
 void *worker_load(int fd)
 {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    /* The loader knows libraries by path, and descriptors' numbers are used again: each gets a path of its own. */
+    static unsigned loads;
+    char path[32 + 2 * WORKER_MAX_LOADS] = "/proc/self/fd";
+    size_t n = strlen(path);
+    if (loads == WORKER_MAX_LOADS)
+        return NULL;
+    for (unsigned i = 0; i < loads; i++, n += 2)
+        memcpy(path + n, "/.", 2);
+    loads++;
+    snprintf(path + n, sizeof path - n, "/%d", fd);
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
