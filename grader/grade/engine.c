@@ -211,7 +211,7 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     engine->options = *options;
     engine->options.prefix = engine->options.tasks = engine->options.cache = NULL;
     pthread_mutex_init(&engine->cache_lock, NULL);
-    for (size_t i = 0; device_registry[i] && i < ENGINE_MAX_DEVICES; i++) {
+    for (size_t i = 0; i < ENGINE_MAX_DEVICES && device_registry[i]; i++) {
         engine->slots[i].device = device_registry[i];
         pthread_mutex_init(&engine->slots[i].lock, NULL);
         pthread_mutex_init(&engine->slots[i].spares_lock, NULL);
