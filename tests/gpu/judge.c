@@ -207,6 +207,36 @@ static void check_figures(struct bench *b)
         cuMemFree(a.device[i]);
 }
 
+static void check_widening(struct bench *b)
+{
+    enum { COUNT = 5003 };
+    static uint8_t narrow[COUNT * 8];
+    static int64_t device[COUNT], host[COUNT];
+    CUdeviceptr from, to;
+    kgrade_error err = {.code = ""};
+    MUST(cuMemAlloc(&from, sizeof narrow) || cuMemAlloc(&to, sizeof device));
+    for (int type = 0; type < DTYPE_COUNT; type++) {
+        /* Random bits: every kind of number, and what is none. */
+        values_canary(narrow, sizeof narrow, 77, (uint32_t)type);
+        MUST(cuMemcpyHtoD(from, narrow, sizeof narrow));
+        MUST(comparer_widen(&b->comparer, (enum dtype)type, from, to, COUNT, &err));
+        MUST(cuStreamSynchronize(b->stream));
+        MUST(cuMemcpyDtoH(device, to, sizeof device));
+        dtype_widen((enum dtype)type, narrow, COUNT, host);
+        size_t differ = 0;
+        for (size_t i = 0; i < COUNT; i++) {
+            double x, y;
+            memcpy(&x, &device[i], sizeof x);
+            memcpy(&y, &host[i], sizeof y);
+            bool both_nan = dtype_is_float((enum dtype)type) && isnan(x) && isnan(y);
+            differ += device[i] != host[i] && !both_nan;
+        }
+        check(b, differ == 0, "widening", dtype_name((enum dtype)type));
+    }
+    cuMemFree(from);
+    cuMemFree(to);
+}
+
 static void check_sameness(struct bench *b)
 {
     enum { BYTES = 1000003 };
@@ -239,6 +269,17 @@ static int evaluate(void *state, const struct judge_case *c, void *const *wide, 
 {
     const struct bench *b = state;
     return device_reference_evaluate(&b->reference, c, wide, err);
+}
+
+/* A reference that is off in the tenth digit of one element. */
+static int evaluate_wrong(void *state, const struct judge_case *c, void *const *wide,
+                          kgrade_error *err)
+{
+    const struct layout_buffer *last = &c->layout.buffers[c->layout.n_buffers - 1];
+    if (evaluate(state, c, wide, err))
+        return -1;
+    ((double *)wide[c->layout.n_buffers - 1])[last->count - 1] *= 1 + 1e-9;
+    return 0;
 }
 
 static int open_library(const char *task, const char *suffix)
@@ -367,7 +408,9 @@ static void check_task(struct bench *b, const char *name, const int64_t *small,
                        const int64_t *large)
 {
     static const struct judge_reference reference = {.evaluate = evaluate};
+    static const struct judge_reference wrong = {.evaluate = evaluate_wrong};
     static const struct judge_device device = {.name = "cuda", .reference = &reference};
+    static const struct judge_device wrong_device = {.name = "cuda", .reference = &wrong};
     char folder[512];
     struct task *task;
     kgrade_error err = {.code = ""};
@@ -378,6 +421,9 @@ static void check_task(struct bench *b, const char *name, const int64_t *small,
          device_reference_open(&b->reference, &b->context, b->stream, task, on_device, &err));
     bool agree = !host_check_device(&b->host, &device, b, &err);
     check(b, agree, name, err.message);
+    bool caught = host_check_device(&b->host, &wrong_device, b, &err) &&
+                  !strcmp(err.code, "reference_disagrees");
+    check(b, caught, "a reference that disagrees", name);
     check_sample(b, task, small);
     time_sample(b, task, large);
     device_reference_close(&b->reference);
@@ -400,6 +446,7 @@ int main(void)
     MUST(cuStreamCreate(&b.stream, CU_STREAM_NON_BLOCKING));
     MUST(comparer_open(&b.comparer, b.stream, &err));
     check_figures(&b);
+    check_widening(&b);
     check_sameness(&b);
     check_task(&b, "vector_add", vectors[0], vectors[1]);
     check_task(&b, "softmax", rows[0], rows[1]);

@@ -117,6 +117,30 @@ static void test_the_reference_gets_wide_types_and_no_stream(void **state)
     call_free(call);
 }
 
+static int device_reference(int64_t n, const void *x, double alpha, double beta, int64_t i,
+                            int64_t l, int64_t *y, int64_t k, int64_t *z, const void *queue)
+{
+    reference(n, x, alpha, beta, i, l, y, k, z);
+    got.stream = queue;
+    return -5;
+}
+
+static void test_the_device_reference_gets_a_queue_at_the_end(void **state)
+{
+    struct call *call;
+    char queue;
+    assert_int_equal(call_new_device_reference(*state, &call, NULL), 0);
+    call_set_queue(call, &queue);
+    check(call, (void (*)(void))device_reference, &queue);
+    assert_int_equal(call_invoke_device_reference(call, (void (*)(void))device_reference), -5);
+    call_free(call);
+    /* Nothing else has one. */
+    assert_int_equal(call_new_reference(*state, &call, NULL), 0);
+    call_set_queue(call, &queue);
+    check(call, (void (*)(void))reference, NULL);
+    call_free(call);
+}
+
 static void test_pointers_go_to_buffers_only(void **state)
 {
     struct call *call;
@@ -156,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_entry_gets_every_argument),
         cmocka_unit_test(test_the_reference_gets_wide_types_and_no_stream),
+        cmocka_unit_test(test_the_device_reference_gets_a_queue_at_the_end),
         cmocka_unit_test(test_pointers_go_to_buffers_only),
         cmocka_unit_test(test_prototype),
     };

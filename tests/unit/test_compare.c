@@ -80,6 +80,34 @@ static void poison_is_recognised(void **state)
     assert_int_equal(c.unwritten, 1);
 }
 
+static void without_poison_nothing_is_unwritten(void **state)
+{
+    (void)state;
+    const float got[] = {1, 9};
+    const double expected[] = {1, 2};
+    struct comparison c;
+    compare_output(DTYPE_F32, got, NULL, expected, 2, &tolerance, &c);
+    assert_int_equal(c.bad, 1);
+    assert_int_equal(c.unwritten, 0);
+}
+
+/* Whatever order they are looked at in: a device does it in many at once. */
+static void the_worst_element_does_not_depend_on_the_order(void **state)
+{
+    (void)state;
+    const float got[] = {1, 2, NAN, 7, INFINITY}, reversed[] = {INFINITY, 7, NAN, 2, 1};
+    const double expected[] = {1, NAN, 3, 3, 4}, backwards[] = {4, 3, 3, NAN, 1};
+    struct comparison c = compare(got, expected, 5);
+    assert_int_equal(c.worst_index, 1);
+    assert_true(isinf(c.worst_error));
+    c = compare(reversed, backwards, 5);
+    assert_int_equal(c.worst_index, 0);
+    assert_true(isinf(c.worst_error));
+    const float equal[] = {1, 3, 3, 3};
+    const double all[] = {1, 1, 1, 1};
+    assert_int_equal(compare(equal, all, 4).worst_index, 1);
+}
+
 static void integers_are_exact(void **state)
 {
     (void)state;
@@ -108,6 +136,8 @@ int main(void)
         cmocka_unit_test(the_norm_must_hold_too),
         cmocka_unit_test(nan_and_infinity_are_no_wildcards),
         cmocka_unit_test(poison_is_recognised),
+        cmocka_unit_test(without_poison_nothing_is_unwritten),
+        cmocka_unit_test(the_worst_element_does_not_depend_on_the_order),
         cmocka_unit_test(integers_are_exact),
         cmocka_unit_test(nothing_to_compare_passes),
     };

@@ -318,12 +318,18 @@ static void test_the_hash_covers_every_file(void **state)
     load_hash(folder, other);
     assert_string_not_equal(original, other);
     remove_file(folder, "baseline.cuda.cu");
+    write_file(folder, "reference.cuda.cu", "cuda\n");
+    load_hash(folder, other);
+    assert_string_not_equal(original, other);
+    remove_file(folder, "reference.cuda.cu");
     /* What an editor leaves behind is no baseline. */
     write_file(folder, "baseline.opencl.c~", "old\n");
+    write_file(folder, "reference.c~", "old\n");
     write_file(folder, "notes.txt", "notes\n");
     load_hash(folder, other);
     assert_string_equal(original, other);
     remove_file(folder, "baseline.opencl.c~");
+    remove_file(folder, "reference.c~");
     remove_file(folder, "notes.txt");
 }
 
@@ -361,12 +367,13 @@ static void test_folders_with_mistakes(void **state)
                       "$.name: the task is called \"other\" but its folder \"sample\".");
     write_file(folder, "task.json", good);
 
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 32; i++) {
         char name[32];
-        snprintf(name, sizeof name, "baseline.x%02d.c", i);
+        snprintf(name, sizeof name, "%s.x%02d.c", i % 2 ? "baseline" : "reference", i);
         write_file(folder, name, "x");
     }
-    assert_load_fails(folder, "task_invalid", "holds 17 baselines; at most 16 are allowed.");
+    assert_load_fails(folder, "task_invalid",
+                      "holds 33 baselines and references; at most 32 are allowed.");
 
     strcat(folder->path, "/none");
     assert_load_fails(folder, "unknown_task", "There is no task folder");
