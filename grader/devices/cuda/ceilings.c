@@ -55,7 +55,8 @@ static int copy_rate(const struct bench *b, CUdeviceptr from, CUdeviceptr to, ui
 }
 
 /* Memory reads faster than it copies: nothing turns around. */
-static int read_rate(const struct bench *b, CUdeviceptr from, uint64_t bytes, int launches, double *ret)
+static int read_rate(const struct bench *b, CUdeviceptr from, uint64_t bytes, int launches,
+                     double *ret)
 {
     uint64_t n = bytes / 16;
     double seconds = 0;
