@@ -44,6 +44,10 @@ if ! grep -Eq '"isolation": *"full"' "$work/doctor.json"; then
     say "   --isolation reduced.  Do not grade candidates that you do not trust on it.  What is missing:"
     "$bin/kgrade" doctor | grep -A 1 -E '^  (NO|-) +sandbox' || true
     say ""
+    # At that level jails have no root of their own, and their users cannot enter a checkout below /root.
+    chmod 711 "$work"
+    cmake --install "$root/build/release" --prefix "$work/kgrade" >/dev/null
+    bin=$work/kgrade/bin
 fi
 
 say "4. Starting kgraded"
@@ -91,7 +95,7 @@ else
     echo
 fi
 say ""
-say "verdict: ${verdict:-none}, score: ${score:-none} (1 is as fast as the baseline), isolation: $isolation"
+say "verdict: ${verdict:-none}, score: $(LC_ALL=C printf %.3f "${score:-0}") (1 is as fast as the baseline), isolation: $isolation"
 case $verdict in
 accepted) ;;
 unresolved | suspect) say "The answer is right, but this machine is too busy at the moment to score it; run this again later." ;;
@@ -100,7 +104,7 @@ esac
 
 cat <<END
 
-How to go on, with PATH=$bin:\$PATH
+How to go on, with PATH=$root/build/release/bin:\$PATH
     kgrade tasks                                   what there is to solve
     kgrade show matmul                             what a candidate has to do
     kgrade new matmul -o mine.c                    a file to start from

@@ -275,6 +275,11 @@ int worker_fault(const struct worker_outcome *o, const char *who, struct finding
     case WORKER_DIED:
         if (o->status.end == JAIL_NOT_STARTED)
             return finding_infrastructure(finding, &o->status.error);
+        if (o->status.end == JAIL_EXITED && o->status.code == LOADER_FAILED)
+            return finding_set(
+                finding, KGRADE_INFRASTRUCTURE_ERROR, "device_unavailable",
+                "Install the device's driver; `kgrade doctor` shows what is missing.",
+                "The device's %s cannot start here: its libraries are missing.", who);
         return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_died",
                            "Run `kgrade doctor`.", "The %s ended unexpectedly (%s %d).", who,
                            o->status.end == JAIL_SIGNALLED ? "signal" : "status", o->status.code);

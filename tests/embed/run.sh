@@ -1,11 +1,10 @@
 #!/bin/sh
 # Installs kgrade below a folder of its own, builds embed.c against that installation alone, through pkg-config, and
 # grades with it, from a working folder that has nothing to do with the build.
-# Usage: run.sh CMAKE BUILD_DIR SOURCE_DIR CC [COMPILER FLAG]...
+# Usage: run.sh CMAKE BUILD_DIR SOURCE_DIR CC
 set -eu
 
 cmake=$1 build=$2 source=$3 cc=$4
-shift 4
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
 trap 'exit 130' INT TERM
@@ -24,7 +23,7 @@ libraries=$(pc --variable=libdir)
 # The header must do for C++ too, and must not need any flag of ours.
 cd "$prefix"
 # shellcheck disable=SC2046 # the flags of pkg-config are meant to be words
-"$cc" -std=c17 -Wall -Wextra -Werror -pedantic "$@" -o embed "$source/tests/embed/embed.c" \
+"$cc" -std=c17 -Wall -Wextra -Werror -pedantic -o embed "$source/tests/embed/embed.c" \
     $(pc --cflags --libs) "-Wl,-rpath,$libraries"
 echo '#include <kgrade/kgrade.h>' >header.cc
 if command -v c++ >/dev/null; then

@@ -124,7 +124,7 @@ static bool has_narrow_numbers(const struct task *task)
 static int arithmetic_rates(const struct bench *b, const struct driver_context *context,
                             CUdeviceptr sink, double *ret_f32, double *ret_tensor)
 {
-    const double warps = KERNELS_THREADS / 32, groups = KERNELS_THREADS / 128;
+    const double warps = KERNELS_THREADS / 32.0, groups = KERNELS_THREADS / 128.0;
     double mma = 0, wgmma = 0;
     if (arithmetic_rate(b, KERNEL_FMA, sink, FMA_ROUNDS, 8, 2.0 * 16 * KERNELS_THREADS, ret_f32) ||
         arithmetic_rate(b, KERNEL_MMA, sink, TENSOR_ROUNDS, 2, warps * 16 * 2.0 * 16 * 8 * 16,

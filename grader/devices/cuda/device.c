@@ -19,6 +19,7 @@
 #define MAX_TARGETS 16
 #define DEFAULT_TARGET "sm_90"
 #define REFERENCE_SOURCE "reference.cuda.cu"
+#define REFERENCE_PATH "/src/reference.cuda.cu" /* where the build jail has it */
 
 /* Where a toolkit may be, after $KGRADE_CUDA; the first with bin/nvcc is taken. */
 static const char *const toolkits[] = {KGRADE_CUDA_ROOT, "/usr/local/cuda", "/opt/cuda"};
@@ -219,7 +220,7 @@ static int compile_reference(const char *target, const char *argv[DEVICE_MAX_COM
 {
     static const char *const flags[] = {
         "-O3",     "-std=c++17", "-shared", "-Xcompiler",        "-fPIC",
-        "-cudart", "static",     "-o",      "/out/candidate.so", "/src/" REFERENCE_SOURCE};
+        "-cudart", "static",     "-o",      "/out/candidate.so", REFERENCE_PATH};
     if (begin_command(target, argv, err))
         return -1;
     memcpy(argv + 2, flags, sizeof flags);
