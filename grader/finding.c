@@ -9,6 +9,7 @@ int finding_set(struct finding *finding, kgrade_verdict verdict, const char *cod
 {
     va_list ap;
     finding->verdict = verdict;
+    finding->told = false;
     finding->retryable = verdict == KGRADE_INFRASTRUCTURE_ERROR;
     snprintf(finding->reason.code, sizeof finding->reason.code, "%s", code);
     snprintf(finding->reason.hint, sizeof finding->reason.hint, "%s", hint ? hint : "");
@@ -22,6 +23,21 @@ int finding_infrastructure(struct finding *finding, const kgrade_error *err)
 {
     return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, err->code, err->hint, "%s",
                        err->message);
+}
+
+int finding_hide(struct finding *finding)
+{
+    kgrade_verdict verdict = finding->verdict;
+    if (verdict == KGRADE_INFRASTRUCTURE_ERROR && !finding->told)
+        return -1;
+    if (verdict == KGRADE_INFRASTRUCTURE_ERROR)
+        verdict = KGRADE_REFUSED;
+    finding_free(finding);
+    return finding_set(finding, verdict, "hidden_case_failed",
+                       "The kernel must be right for every shape that the task's statement allows: "
+                       "try sizes of 1, primes, "
+                       "and sizes just above and below multiples of your tiles.",
+                       "The candidate failed on a hidden case.");
 }
 
 void finding_free(struct finding *finding)

@@ -15,6 +15,7 @@ struct finding {
     kgrade_error reason;
     char *log;      /* compiler's or candidate's output, or NULL; owned */
     bool retryable; /* whether the same request may succeed later */
+    bool told;      /* the words are those of a process that the candidate could speak for */
 };
 
 /* Sets verdict and reason; returns -1. */
@@ -23,6 +24,11 @@ int finding_set(struct finding *finding, kgrade_verdict verdict, const char *cod
 
 /* A fault of the machine, from an error; returns -1. */
 int finding_infrastructure(struct finding *finding, const kgrade_error *err);
+
+/* For what came of a hidden case: only the bare fact of a failure may reach the author.  A fault of the machine is passed on
+ * when it was seen from outside; what a process that knew the hidden dims says of one may be the candidate's
+ * words.  Returns -1. */
+int finding_hide(struct finding *finding);
 
 void finding_free(struct finding *finding);
 

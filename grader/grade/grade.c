@@ -265,13 +265,6 @@ static int describe_failure(struct grade *g, const struct case_result *r)
          "may be kept from an "
          "earlier call."},
     };
-    bool hidden = r->task_case->kind == CASE_HIDDEN;
-    if (hidden)
-        return finding_set(&g->finding, KGRADE_WRONG_ANSWER, "hidden_case_failed",
-                           "The kernel must be right for every shape that the task's statement "
-                           "allows: try sizes of "
-                           "1, primes, and sizes just above and below multiples of your tiles.",
-                           "The candidate failed on a hidden case.");
     cleanup_free char *dims = NULL;
     json_t *json = task_dims_json(g->task, r->task_case->dims);
     dims = json_dumps(json, JSON_COMPACT);
@@ -285,18 +278,23 @@ static int describe_failure(struct grade *g, const struct case_result *r)
     return finding_set(&g->finding, KGRADE_WRONG_ANSWER, r->code, NULL, "The answer is wrong.");
 }
 
+static int check_case(struct grade *g, struct case_result *r)
+{
+    if (replay_load(&g->candidate, g->task, r->task_case->dims, &g->finding) ||
+        one_judged_replay(g, r))
+        return -1;
+    return r->pass ? 0 : describe_failure(g, r);
+}
+
+/* Benchmark cases too: a wrong kernel is not worth timing. */
 static int check_correctness(struct grade *g)
 {
     for (size_t i = 0; i < g->n_cases; i++) {
         struct case_result *r = &g->results[i];
         if (stop_if_cancelled(g, "replaying", i, g->n_cases))
             return -1;
-        /* Benchmark cases too: a wrong kernel is not worth timing. */
-        if (replay_load(&g->candidate, g->task, r->task_case->dims, &g->finding) ||
-            one_judged_replay(g, r))
-            return -1;
-        if (!r->pass)
-            return describe_failure(g, r);
+        if (check_case(g, r))
+            return r->task_case->kind == CASE_HIDDEN ? finding_hide(&g->finding) : -1;
     }
     return 0;
 }

@@ -94,10 +94,11 @@ static int blame(kgrade *engine, const struct worker_outcome *o, const char *sta
         stage = o->stage;
     switch (o->answer) {
     case WORKER_REFUSED:
-        return finding_set(f, parse_verdict(json_string_value(json_object_get(json, "verdict"))),
-                           code ? code : "refused",
-                           json_string_value(json_object_get(json, "hint")), "%s",
-                           message ? message : "The candidate was refused.");
+        finding_set(f, parse_verdict(json_string_value(json_object_get(json, "verdict"))),
+                    code ? code : "refused", json_string_value(json_object_get(json, "hint")), "%s",
+                    message ? message : "The candidate was refused.");
+        f->told = true;
+        return -1;
     case WORKER_LATE:
         return blame_timeout(stage, (double)step_ns(engine) / (double)IO_NS_PER_S, f);
     case WORKER_DIED:
@@ -187,19 +188,6 @@ static int record_one(kgrade *engine, const struct record_request *request,
     return take_call(&o.message, request, c, recording, f);
 }
 
-/* Hidden dims were in this process: only the bare fact of a failure may come back. */
-static int hide(struct finding *f)
-{
-    if (f->verdict == KGRADE_INFRASTRUCTURE_ERROR)
-        return -1;
-    finding_free(f);
-    return finding_set(f, f->verdict, "hidden_case_failed",
-                       "The kernel must be right for every shape that the task's statement allows: "
-                       "try sizes of 1, "
-                       "primes, and sizes just above and below multiples of your tiles.",
-                       "The candidate failed on a hidden case.");
-}
-
 int record_cases(kgrade *engine, const struct record_request *request, struct recording *recording,
                  struct host_overhead *overheads, record_progress progress, void *data,
                  struct finding *f)
@@ -222,7 +210,7 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
     if (!result)
         return 0;
     if (request->secret)
-        return hide(f);
+        return finding_hide(f);
     /* The log is complete only when nobody is left to write to it. */
     jail_free(worker.jail);
     worker.jail = NULL;

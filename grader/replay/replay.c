@@ -37,9 +37,11 @@ static int blame(struct replay *r, const struct worker_outcome *o, bool candidat
         kgrade_verdict v = !strcmp(verdict, "refused")         ? KGRADE_REFUSED
                            : !strcmp(verdict, "runtime_error") ? KGRADE_RUNTIME_ERROR
                                                                : KGRADE_TIMEOUT;
-        return finding_set(f, v, code ? code : "replay_failed",
-                           json_string_value(json_object_get(json, "hint")), "%s",
-                           message ? message : "The replay failed.");
+        finding_set(f, v, code ? code : "replay_failed",
+                    json_string_value(json_object_get(json, "hint")), "%s",
+                    message ? message : "The replay failed.");
+        f->told = true;
+        return -1;
     }
     if (candidate_runs && o->answer == WORKER_LATE)
         return finding_set(
@@ -57,7 +59,9 @@ static int blame(struct replay *r, const struct worker_outcome *o, bool candidat
             f, KGRADE_RUNTIME_ERROR, "replay_crashed",
             "Check index ranges in the kernels: they touched memory outside their buffers.",
             "The replaying process ended unexpectedly.");
-    return worker_fault(o, "replayer", f);
+    worker_fault(o, "replayer", f);
+    f->told = o->answer == WORKER_REFUSED && candidate_runs;
+    return -1;
 }
 
 static int request(struct replay *r, json_t *json, const struct bytes *blob, bool candidate_runs,
