@@ -396,7 +396,7 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
         out = NULL;
     if (!src || !out)
         return fail(err, "out_of_memory", NULL, "No memory for a path.");
-    /* 0777: the jail runs as another user; the folder above is closed to everybody else. */
+    /* 0777: the jail runs as another user; the folder above cannot be listed. */
     if (mkdir(src, 0755) || mkdir(out, 0777) || chmod(out, 0777) || chmod(src, 0755))
         return fail_errno(err, "file_unwritable", NULL, "The build folder could not be made");
     if (write_source(folder, input, err))
@@ -455,6 +455,10 @@ int jails_build(kgrade *engine, const struct build_input *input, uint64_t wall_n
         free(steal_pointer(&folder));
         return fail_errno(err, "file_unwritable", NULL, "A build folder could not be made");
     }
+    /* Jails at the reduced level pass through it as another user; nobody can list it. */
+    if (chmod(folder, 0711))
+        return fail_errno(err, "file_unwritable", NULL,
+                          "A build folder could not be opened to its jail");
     int result = run_compiler(engine, input, folder, wall_ns, ret_status, ret_log, err);
     if (result)
         return result;
