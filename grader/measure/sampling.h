@@ -17,8 +17,9 @@
 #define SAMPLING_WARMUPS 3u      /* of each side, not counted */
 #define SAMPLING_FLOOR_SAMPLES 31u
 #define SAMPLING_MAX_VOIDS 50u    /* in a row */
-#define SAMPLING_MAX_JUDGED 6u    /* per case */
-#define SAMPLING_JUDGE_ONE_IN 64u /* beyond the first three */
+#define SAMPLING_MAX_JUDGED 12u   /* per case; one of them is the last sample */
+#define SAMPLING_JUDGED_EARLY 5u  /* draws among the first SAMPLING_MIN_SAMPLES */
+#define SAMPLING_JUDGE_ONE_IN 16u /* of those that follow */
 #define SAMPLING_NOISE_LIMIT 0.25 /* a wider interval than this is no result */
 /* The guard: how far the device's stamps may be from the grader's own clock. */
 #define SAMPLING_GUARD_RELATIVE 0.25

@@ -95,6 +95,9 @@ static int record_case(struct recorder *r, const json_t *request, kgrade_error *
     progress("warm");
     json_t *times = json_array();
     for (json_int_t i = 0; i < warm; i++) {
+        if (i == 1)
+            progress(
+                "warm"); /* the first told of its wait; from here on the calls are left alone */
         if (one_call(r, RECORD_EXECUTE, NULL, &once, i ? NULL : "warm_wait", err)) {
             json_decref(times);
             return -1;

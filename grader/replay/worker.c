@@ -3,11 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../worker_io.h"
+
+#define REPLAY_MAX_FILE_BYTES (64ull << 20) /* a runtime compiles kernels into files */
 
 struct replayer {
     const struct replay_device *device;
@@ -16,6 +19,16 @@ struct replayer {
     struct recording *recording;
     bool loaded;
 };
+
+/* The arena is a file as large as the task; what comes after it, the candidate's device code included, needs no
+ * large files. */
+static int forbid_large_files(kgrade_error *err)
+{
+    const struct rlimit limit = {REPLAY_MAX_FILE_BYTES, REPLAY_MAX_FILE_BYTES};
+    if (setrlimit(RLIMIT_FSIZE, &limit))
+        return fail_errno(err, "device_failed", NULL, "The size of files could not be limited");
+    return 0;
+}
 
 static int open_arena(struct replayer *r, const json_t *request, kgrade_error *err)
 {
@@ -27,7 +40,8 @@ static int open_arena(struct replayer *r, const json_t *request, kgrade_error *e
         return -1;
     json_t *info = NULL;
     cleanup_close int arena = -1;
-    if (r->device->open(r->task, (uint64_t)bytes, &r->state, &info, &arena, err))
+    if (r->device->open(r->task, (uint64_t)bytes, &r->state, &info, &arena, err) ||
+        forbid_large_files(err))
         return -1;
     return worker_ok(json_pack("{s:o}", "info", info), NULL, 0, arena);
 }

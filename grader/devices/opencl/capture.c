@@ -23,7 +23,8 @@ void capture_refuse(const char *code, const char *hint, const char *format, ...)
 
 static void too_many(const char *what)
 {
-    capture_refuse("too_many_objects", "Create objects once, at the first call, and keep them.",
+    capture_refuse(CAPTURE_TOO_MANY_OBJECTS,
+                   "Create objects once, at the first call, and keep them.",
                    "The candidate keeps more than %d OpenCL %s.", CAPTURE_MAX_OBJECTS, what);
 }
 

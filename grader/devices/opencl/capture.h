@@ -15,6 +15,7 @@
 #include "pick.h"
 
 #define CAPTURE_MAX_OBJECTS 1024 /* of each kind, alive at the same time */
+#define CAPTURE_TOO_MANY_OBJECTS "too_many_objects"
 #define CAPTURE_MAX_SOURCE_BYTES (4u << 20)
 
 struct tracked_program {

@@ -102,7 +102,9 @@ static int begin(void *state, enum record_mode mode, kgrade_error *err)
     (void)state;
     (void)err;
     pthread_mutex_lock(&capture_state.lock);
-    capture_state.refusal = (kgrade_error){.code = ""};
+    /* What was noted when an object was made holds for all calls that use it. */
+    if (strcmp(capture_state.refusal.code, CAPTURE_TOO_MANY_OBJECTS))
+        capture_state.refusal = (kgrade_error){.code = ""};
     capture_state.capturing = false;
     if (mode == RECORD_CAPTURE) {
         /* The recording is handed over in end(); until then nodes go to one of our own. */
