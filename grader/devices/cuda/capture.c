@@ -44,7 +44,8 @@ static int read_nodes(CUgraph graph, unsigned int depth, struct flatten_graph *o
     out->items = calloc(n + 1, sizeof *out->items);
     if (!nodes || !*ret_places || !out->items)
         return no_memory(err);
-    DRIVER_TRY(err, cuGraphGetNodes(graph, nodes, &n));
+    if (n) /* asking for no nodes is an error of its own */
+        DRIVER_TRY(err, cuGraphGetNodes(graph, nodes, &n));
     out->n_items = n;
     for (size_t i = 0; i < n; i++) {
         CUgraphNodeType type;

@@ -183,6 +183,14 @@ static int end_execute(struct recorder *r, kgrade_error *err)
     return 0;
 }
 
+static int launch_failed(const struct watch_seen *watched, kgrade_error *err)
+{
+    return fail(err, "launch_failed",
+                "Check grid, block and shared memory against the device's limits.",
+                "The launch of kernel %s failed: %s (%d).", watched->failed_launch,
+                result_text(watched->failed_result), (int)watched->failed_result);
+}
+
 /* Why nothing could be captured. */
 static int capture_failed(const struct recorder *r, CUresult result, const struct hooks_seen *hooks,
                           const struct watch_seen *watched, kgrade_error *err)
@@ -205,6 +213,12 @@ static int capture_failed(const struct recorder *r, CUresult result, const struc
                     "Record an event at the end of each other stream, and let the task's stream "
                     "wait for it.",
                     "Work on another stream is not waited for by the task's stream.");
+    if (strstr(by, "cuGraphLaunch"))
+        return fail(err, "graph_launch",
+                    "Launch the kernels themselves: the recording makes a graph of them.",
+                    "The call launches a graph of its own, which cannot be recorded (%s).", by);
+    if (watched->failed_launch[0])
+        return launch_failed(watched, err);
     if (watched->broken_result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED ||
         watched->broken_result == CUDA_ERROR_CAPTURED_EVENT)
         return fail(err, "sync_in_call",
@@ -225,10 +239,7 @@ static int check_counts(const struct recorder *r, CUgraph graph, const struct ho
     if (counts.kernels == 0 && counts.graphs == 0 && watched->broken_by[0])
         return capture_failed(r, watched->broken_result, hooks, watched, err);
     if (counts.kernels == 0 && counts.graphs == 0 && watched->failed_launch[0])
-        return fail(err, "launch_failed",
-                    "Check grid, block and shared memory against the device's limits.",
-                    "The launch of kernel %s failed: %s (%d).", watched->failed_launch,
-                    result_text(watched->failed_result), (int)watched->failed_result);
+        return launch_failed(watched, err);
     if (watched->launches > counts.kernels || watched->graph_launches > counts.graphs)
         return fail(
             err, "launch_outside_stream",
