@@ -200,7 +200,7 @@ suite release 1200
 check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"
 # What the sanitizers look at is our own code, and a few groups of hostile candidates lead through all of it; the others differ in what
 # the candidate does.
-suite asan 1200 -E '^hostile/(build|contained|device|honest|timeout|wrong)$|^cli/(grade|terminal)$|^gpu/'
+suite asan 1200 -j 2 -E '^hostile/(build|contained|device|honest|timeout|wrong)$|^cli/(grade|terminal)$|^gpu/'
 
 check "build (tsan)" 900 configure_and_build tsan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"
 suite tsan 600 -L tsan

@@ -13,7 +13,6 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../build/build.h"
-#include "../quote.h"
 #include "baseline.h"
 #include "grade.h"
 #include "result.h"
@@ -587,66 +586,7 @@ static struct grade *grade_new(kgrade *engine, const struct task *task, const st
     return g;
 }
 
-/* --- the public functions --- */
-
-static bool is_utf8(const char *text, size_t size)
-{
-    json_t *string = json_stringn(text, size);
-    json_decref(string);
-    return string != NULL && !memchr(text, 0, size);
-}
-
-static int check_names(kgrade *engine, const char *task, const char *device,
-                       const struct task **ret_task, const struct device **ret_device,
-                       kgrade_error *err)
-{
-    *ret_task = task ? engine_task(engine, task) : NULL;
-    if (!*ret_task)
-        return fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.",
-                    "There is no task \"%s\".", quote(task).text);
-    *ret_device = device ? device_find(device) : NULL;
-    if (!*ret_device)
-        return fail(err, "unknown_device", "`kgrade doctor` shows what each device needs.",
-                    "There is no device \"%s\"; built in are: %s.", quote(device).text,
-                    device_names());
-    if (!task_devices_include((*ret_task)->devices, device))
-        return fail(err, "task_not_for_device", NULL, "Task \"%s\" is for these devices: %s.", task,
-                    (*ret_task)->devices);
-    return 0;
-}
-
-static int check_request(kgrade *engine, const kgrade_request *r, const struct task **ret_task,
-                         const struct device **ret_device,
-                         const struct device_language **ret_language, kgrade_error *err)
-{
-    if (check_names(engine, r->task, r->device, ret_task, ret_device, err))
-        return -1;
-    *ret_language =
-        r->language ? device_language_find(*ret_device, r->language) : (*ret_device)->languages;
-    if (!*ret_language)
-        return fail(err, "unknown_language", "Leave the language out to get the device's first.",
-                    "Device \"%s\" does not take the language \"%s\"; its first is \"%s\".",
-                    r->device, quote(r->language).text, (*ret_device)->languages[0].name);
-    if (!r->source || r->source_size == 0)
-        return fail(err, "empty_source", "`kgrade new TASK` prints a source to start from.",
-                    "The source is empty.");
-    if (r->source_size > KGRADE_MAX_SOURCE_BYTES)
-        return fail(err, "source_too_large", "Leave out what the kernel does not need.",
-                    "The source has %zu bytes; at most %u are taken.", r->source_size,
-                    KGRADE_MAX_SOURCE_BYTES);
-    if (!is_utf8(r->source, r->source_size))
-        return fail(err, "source_not_utf8", "Save the source as UTF-8 without NUL bytes.",
-                    "The source is not UTF-8 text.");
-    return 0;
-}
-
-int kgrade_check_request(kgrade *engine, const kgrade_request *request, kgrade_error *err)
-{
-    const struct task *task;
-    const struct device *device;
-    const struct device_language *language;
-    return check_request(engine, request, &task, &device, &language, err);
-}
+/* --- from begin to end --- */
 
 static int conclude(struct grade *g, int failed, kgrade_result **ret, kgrade_error *err)
 {
@@ -657,12 +597,11 @@ static int conclude(struct grade *g, int failed, kgrade_result **ret, kgrade_err
 }
 
 /* From the first use of the device to the last: one grade at a time.  `record_it`: there is a built candidate. */
-static int hold_device(struct grade *g, bool record_it, int failed, kgrade_result **ret,
-                       kgrade_error *err)
+static int hold_device(struct grade *g, bool record_it, kgrade_result **ret, kgrade_error *err)
 {
     pthread_mutex_lock(&g->slot->lock);
     g->held_ns = io_now();
-    failed = failed || open_candidate(g) || (record_it && record(g)) || replay_all(g);
+    int failed = open_candidate(g) || (record_it && record(g)) || replay_all(g);
     int result = conclude(g, failed, ret, err);
     /* The next grade begins when nothing of this candidate is left on the device. */
     replay_close(&g->candidate);
@@ -686,40 +625,23 @@ int grade_source(kgrade *engine, const struct task *task, const struct device *d
     choose_cases(g);
     if (device->start_ahead)
         spares_fill(engine, g->slot); /* they get ready while the compiler works */
-    int failed = build(g);
-    return hold_device(g, true, failed, ret, err);
+    /* What does not compile need not wait for the device. */
+    return build(g) ? conclude(g, -1, ret, err) : hold_device(g, true, ret, err);
 }
 
-int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress,
-                 void *data, kgrade_result **ret, kgrade_error *err)
+int grade_recording(kgrade *engine, const struct task *task, const struct device *device,
+                    struct recording *recording, kgrade_progress progress, void *data,
+                    kgrade_result **ret, kgrade_error *err)
 {
-    const struct task *task;
-    const struct device *device;
-    const struct device_language *language;
-    if (check_request(engine, request, &task, &device, &language, err))
-        return -1;
-    return grade_source(engine, task, device, language, request->source, request->source_size,
-                        progress, data, ret, err);
-}
-
-int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_t size,
-                  kgrade_progress progress, void *progress_data, kgrade_result **ret,
-                  kgrade_error *err)
-{
-    const struct task *task;
-    const struct device *device;
-    cleanup_recording struct recording *recording = NULL;
-    if (recording_parse(data, size, &recording, err) ||
-        check_names(engine, task_name, recording->device, &task, &device, err))
-        return -1;
-    cleanup_grade struct grade *g = grade_new(engine, task, device, progress, progress_data);
+    cleanup_recording struct recording *owned = recording;
+    cleanup_grade struct grade *g = grade_new(engine, task, device, progress, data);
     if (!g)
         return fail(err, "out_of_memory", NULL, "No memory for a grade.");
-    g->recording = steal_pointer(&recording);
+    g->recording = steal_pointer(&owned);
     if (recording_write(g->recording, &g->public_recording, err))
         return -1;
     choose_cases(g);
     if (device->start_ahead)
         spares_fill(engine, g->slot);
-    return hold_device(g, false, 0, ret, err);
+    return hold_device(g, false, ret, err);
 }

@@ -9,4 +9,9 @@ int grade_source(kgrade *engine, const struct task *task, const struct device *d
                  const struct device_language *language, const char *source, size_t size,
                  kgrade_progress progress, void *data, kgrade_result **ret, kgrade_error *err);
 
+/* As kgrade_replay; takes the recording. */
+int grade_recording(kgrade *engine, const struct task *task, const struct device *device,
+                    struct recording *recording, kgrade_progress progress, void *data,
+                    kgrade_result **ret, kgrade_error *err);
+
 #endif
