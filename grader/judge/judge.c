@@ -10,7 +10,6 @@
 
 #define JUDGE_TIMEOUT_NS                                                                           \
     (300 * IO_NS_PER_S) /* a double-precision reference on one core can be slow */
-#define JUDGE_MAX_LIFE_NS (3600 * IO_NS_PER_S)
 
 static int request(struct judge_client *j, json_t *json, int fd, struct worker_outcome *o,
                    struct finding *f)

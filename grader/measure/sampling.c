@@ -25,7 +25,7 @@ struct sampler {
     struct side candidate, baseline;
     double *ratios, *scratch;
     size_t n, room;
-    uint64_t last[2]; /* seeds of the candidate's last sample, and whether it was judged */
+    uint64_t last[2]; /* seeds of the candidate's last sample */
     bool last_judged;
     uint64_t chosen; /* bit i: pair i < SAMPLING_MIN_SAMPLES is judged */
 };

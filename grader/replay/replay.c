@@ -8,7 +8,6 @@
 #include "../../sandbox/base/fail.h"
 
 #define DEFAULT_REPLAY_TIMEOUT_S 60.0
-#define REPLAYER_MAX_LIFE_NS (3600 * IO_NS_PER_S)
 
 static int largest_case(const struct task *task, const struct task_case *cases, size_t n,
                         uint64_t *ret, struct finding *f)
