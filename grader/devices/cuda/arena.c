@@ -8,9 +8,6 @@
 #include "../../../sandbox/base/fail.h"
 #include "parcel.h"
 
-#define ARENA_HINT                                                                                 \
-    "Free memory of the card, or restart kgrade if its versions differ between processes."
-
 static int map(struct arena *arena, const struct driver_context *context, enum arena_access access,
                kgrade_error *err)
 {
