@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 #include "../sandbox/base/io.h"
-#include "http.h"
+#include "http/http.h"
 #include "listen.h"
 #include "log.h"
 #include "notify.h"
 #include "options.h"
-#include "queue.h"
+#include "jobs/queue.h"
 
 enum { EXIT_CLEAN = 0, EXIT_USAGE = 2, EXIT_INFRASTRUCTURE = 3 };
 

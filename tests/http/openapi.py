@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks server/openapi.yaml: against itself, against the routes, and against what the server really answers.
+"""Checks server/http/openapi.yaml: against itself, against the routes, and against what the server really answers.
 
     openapi.py OPENAPI_YAML URL PROBLEM_C
 """

@@ -18,7 +18,7 @@
 #undef fail /* cmocka's, which is not used here */
 #include "sandbox/base/fail.h"
 #include "sandbox/base/io.h"
-#include "server/queue.h"
+#include "server/jobs/queue.h"
 
 struct kgrade {
     atomic_uint graded;

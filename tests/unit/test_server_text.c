@@ -12,7 +12,7 @@
 #undef fail /* cmocka's, which is not used here */
 #include "sandbox/base/fail.h"
 #include "server/log.h"
-#include "server/problem.h"
+#include "server/http/problem.h"
 
 static void test_log_field(void **state)
 {

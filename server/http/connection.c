@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "../sandbox/base/cleanup.h"
-#include "../sandbox/base/fail.h"
-#include "../sandbox/base/io.h"
-#include "log.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../../sandbox/base/io.h"
+#include "../log.h"
 #include "problem.h"
 
 /* How long a client that was too slow may go on being so before it is cut. */

@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../sandbox/base/fail.h"
-#include "../sandbox/base/io.h"
+#include "../../sandbox/base/fail.h"
+#include "../../sandbox/base/io.h"
 #include "connection.h"
-#include "log.h"
+#include "../log.h"
 #include "request.h"
 
 /* Bytes for the headers of one connection, and for what is read of a body at a time. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "../sandbox/base/fail.h"
+#include "../../sandbox/base/fail.h"
 
 #define GRADE_HINT                                                                                 \
     "The body is a JSON object with the strings \"task\", \"device\" and \"source\", and if "      \

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../sandbox/base/error.h"
+#include "../../sandbox/base/error.h"
 
 struct connections;
 struct connection;

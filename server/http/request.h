@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "connection.h"
-#include "options.h"
+#include "../options.h"
 #include "routes.h"
 
 /* What all requests share. */

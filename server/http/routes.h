@@ -3,7 +3,7 @@
 #define KGRADED_ROUTES_H
 
 #include "kgrade/kgrade.h"
-#include "queue.h"
+#include "../jobs/queue.h"
 
 struct route_context {
     kgrade *engine;

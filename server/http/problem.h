@@ -9,7 +9,7 @@
 #ifndef KGRADED_PROBLEM_H
 #define KGRADED_PROBLEM_H
 
-#include "../sandbox/base/error.h"
+#include "../../sandbox/base/error.h"
 
 #define PROBLEM_CONTENT_TYPE "application/problem+json"
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "kgrade/kgrade.h"
-#include "options.h"
-#include "queue.h"
+#include "../options.h"
+#include "../jobs/queue.h"
 
 struct http;
 

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../sandbox/base/cleanup.h"
-#include "../sandbox/base/fail.h"
-#include "../sandbox/base/io.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../../sandbox/base/io.h"
 #include "body.h"
-#include "log.h"
+#include "../log.h"
 #include "problem.h"
 
 #define FIRST_BODY_BYTES 4096

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../sandbox/base/fail.h"
-#include "../sandbox/base/io.h"
-#include "log.h"
+#include "../../sandbox/base/fail.h"
+#include "../../sandbox/base/io.h"
+#include "../log.h"
 
 #define FIRST_ESTIMATE_S 5
 #define MAX_ESTIMATE_S 600

@@ -4,7 +4,7 @@
 #include <microhttpd.h>
 #include <string.h>
 
-#include "../sandbox/base/fail.h"
+#include "../../sandbox/base/fail.h"
 
 /* Takes over json. */
 static int dump(json_t *json, char **ret, kgrade_error *err)
