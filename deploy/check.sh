@@ -194,7 +194,8 @@ check "build (release)" 900 configure_and_build release -DKGRADE_TESTS=ON
 check "cppcheck" 600 check_cppcheck
 check "clang-tidy" 600 check_tidy
 check "systemd unit" 60 check_unit_file
-suite release 1200
+# Two at a time: each test mostly waits for one compiler or one worker.
+suite release 1200 -j 2
 
 # The warnings that count are those of the release build: with sanitizers the compiler sees ghosts.
 check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"
