@@ -55,6 +55,10 @@ struct device {
     size_t (*binds)(enum device_step step, struct jail_bind *binds, size_t max);
     size_t (*environment)(enum device_step step, const char **env, size_t max);
 
+    /* What a kernel of an image takes, for people: a JSON object such as {"registers": 32, "shared_bytes": 0, ...}; NULL
+     * when the image does not tell.  The image is hostile.  NULL: images of this device never tell. */
+    json_t *(*describe_kernel)(const void *image, size_t size, const char *kernel);
+
     /* RLIMIT_AS for record and replay; 0: none. */
     uint64_t memory_bytes;
 };

@@ -6,6 +6,7 @@
 
 #include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/fail.h"
+#include "device.h"
 #include "kgrade.h"
 #include "recording.h"
 
@@ -72,6 +73,27 @@ static char *to_dot(const struct recording *r)
     return fclose(out) ? (free(text), NULL) : text;
 }
 
+/* What each kernel takes, where its device can read that from the image. */
+static void add_resources(const struct recording *r, json_t *json)
+{
+    const struct device *device = device_find(r->device);
+    if (!device || !device->describe_kernel)
+        return;
+    const json_t *calls = json_object_get(json, "calls");
+    for (size_t i = 0; i < r->n_calls; i++) {
+        const json_t *nodes = json_object_get(json_array_get(calls, i), "nodes");
+        for (size_t k = 0; k < r->calls[i].n_nodes; k++) {
+            const struct recording_node *n = &r->calls[i].nodes[k];
+            if (n->kind != NODE_KERNEL)
+                continue;
+            const struct bytes *image = &r->blobs[r->images[n->image].blob];
+            json_t *resources = device->describe_kernel(image->data, image->size, n->name);
+            if (resources)
+                json_object_set_new(json_array_get(nodes, k), "resources", resources);
+        }
+    }
+}
+
 int kgrade_recording_show(const void *data, size_t size, bool dot, char **ret_text,
                           kgrade_error *err)
 {
@@ -82,6 +104,7 @@ int kgrade_recording_show(const void *data, size_t size, bool dot, char **ret_te
         *ret_text = to_dot(recording);
     } else {
         json_t *json = recording_to_json(recording);
+        add_resources(recording, json);
         *ret_text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
         json_decref(json);
     }

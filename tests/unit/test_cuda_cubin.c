@@ -21,6 +21,9 @@ enum {
     SECTION_CONSTANT,
     SECTION_RELOCATIONS,
     SECTION_CALLS,
+    SECTION_INFO,
+    SECTION_INFO_OF_K,
+    SECTION_SHARED_OF_K,
     N_SECTIONS
 };
 
@@ -34,6 +37,7 @@ struct image {
     uint8_t initial[32];
     Elf64_Rela relocation;
     uint32_t calls[4][2];
+    uint32_t info[7], info_of_k[5];
 };
 
 static uint32_t add_text(char *table, uint32_t *used, const char *text)
@@ -94,6 +98,15 @@ static struct image *good(void)
     m->relocation.r_offset = 8;
     add_section(m, &names, SECTION_CALLS, ".nv.callgraph", SHT_LOPROC + 1, m->calls,
                 sizeof m->calls, 8);
+    add_section(m, &names, SECTION_INFO, ".nv.info", SHT_LOPROC, m->info, sizeof m->info, 0);
+    add_section(m, &names, SECTION_INFO_OF_K, ".nv.info.k", SHT_LOPROC, m->info_of_k,
+                sizeof m->info_of_k, 0);
+    add_section(m, &names, SECTION_SHARED_OF_K, ".nv.shared.k", SHT_NOBITS, NULL, 1536, 0);
+    /* 40 registers and 272 bytes of stack for symbol 1, between them an entry without contents; one spill in k. */
+    const uint32_t info[7] = {0x82f04, 1, 40, 0x01015f03, 0x81104, 1, 272};
+    const uint32_t info_of_k[5] = {0x105504, 1, 0x230, 2, 0x240};
+    memcpy(m->info, info, sizeof info);
+    memcpy(m->info_of_k, info_of_k, sizeof info_of_k);
     for (int i = 0; i < 32; i++)
         m->initial[i] = (uint8_t)(i + 1);
     add_symbol(m, &strings, 1, "k", STT_FUNC, SECTION_TEXT, 0, 0);
@@ -176,6 +189,29 @@ static void launches_from_the_device_are_seen(void **state)
     free(m);
 }
 
+static void resources_are_read(void **state)
+{
+    (void)state;
+    struct image *m = good();
+    struct cubin c;
+    struct cubin_resources r = {0};
+    m->header.e_flags = 80;
+    assert_true(cubin_parse(m, sizeof *m, &c));
+    assert_true(cubin_kernel_resources(&c, "k", &r));
+    assert_true(r.registers == 40 && r.stack_bytes == 272 && r.spills == 1);
+    assert_int_equal(r.shared_bytes, 1536);
+    m->header.e_flags = 90; /* from Hopper on the first KiB is the system's */
+    assert_true(cubin_kernel_resources(&c, "k", &r));
+    assert_int_equal(r.shared_bytes, 512);
+    m->header.e_ident[EI_ABIVERSION] = 8;
+    m->header.e_flags = 80 << 8;
+    assert_true(cubin_kernel_resources(&c, "k", &r));
+    assert_int_equal(r.shared_bytes, 1536);
+    assert_false(cubin_kernel_resources(&c, "quiet", &r)); /* nothing is said of it */
+    assert_false(cubin_kernel_resources(&c, "set", &r));
+    free(m);
+}
+
 static void other_files_are_not_cubins(void **state)
 {
     (void)state;
@@ -201,6 +237,8 @@ static void use(const void *data, size_t size)
     cubin_has_kernel(&c, "k");
     cubin_calls(&c, "k", "malloc");
     cubin_launches(&c);
+    struct cubin_resources resources = {0};
+    sum += cubin_kernel_resources(&c, "k", &resources) ? resources.spills : 0;
     while (cubin_next_variable(&c, &cursor, &v)) {
         sum += strlen(v.name);
         for (uint64_t i = 0; v.initial && i < v.bytes; i++)
@@ -244,6 +282,7 @@ int main(void)
         cmocka_unit_test(variables_come_with_their_values),
         cmocka_unit_test(calls_are_followed),
         cmocka_unit_test(launches_from_the_device_are_seen),
+        cmocka_unit_test(resources_are_read),
         cmocka_unit_test(other_files_are_not_cubins),
         cmocka_unit_test(cut_files_are_never_read_past_their_end),
         cmocka_unit_test(damaged_files_are_never_read_past_their_end),

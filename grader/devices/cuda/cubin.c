@@ -1,12 +1,14 @@
 #include "cubin.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CUBIN_MACHINE 190 /* EM_CUDA */
 #define CUBIN_MAX_SECTIONS 65536u
 #define CUBIN_MAX_CALLGRAPH_SYMBOLS (1u << 20)
+#define CUBIN_MAX_NAME 4096 /* of a section */
 
 static bool inside(const struct cubin *cubin, uint64_t offset, uint64_t size)
 {
@@ -218,4 +220,145 @@ bool cubin_next_variable(const struct cubin *cubin, uint64_t *cursor, struct cub
         return true;
     }
     return false;
+}
+
+/*
+ * Attributes of a module (.nv.info) and of a kernel (.nv.info.KERNEL).  NVIDIA does not document them; the numbers are
+ * those that agree with what `ptxas -v` prints and cuobjdump names for CUDA 11 to 13.  An entry is a format byte, an
+ * attribute byte and two bytes which are a value, or for INFO_SIZED the size of what follows.
+ */
+enum {
+    INFO_SIZED = 4,
+    INFO_FRAME_SIZE = 0x11,  /* symbol, bytes */
+    INFO_REGISTERS = 0x2f,   /* symbol, number */
+    INFO_ANNOTATIONS = 0x55, /* pairs: kind, offset of the instruction */
+    ANNOTATION_SPILL = 1,
+};
+
+/* From Hopper on, the first KiB of a block's shared memory is the system's, and the section counts it. */
+#define SYSTEM_SHARED_BYTES 1024u
+#define SYSTEM_SHARED_FROM 90u
+
+struct info {
+    const uint8_t *at, *end;
+};
+
+static bool info_of(const struct cubin *cubin, const char *name, struct info *ret)
+{
+    for (uint32_t i = 1; i < cubin->n_sections; i++) {
+        Elf64_Shdr s = section(cubin, i);
+        if (!strcmp(text(cubin, cubin->section_names, cubin->section_names_size, s.sh_name),
+                    name) &&
+            s.sh_type != SHT_NOBITS && inside(cubin, s.sh_offset, s.sh_size)) {
+            *ret = (struct info){cubin->data + s.sh_offset, cubin->data + s.sh_offset + s.sh_size};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next entry with contents; false at the end. */
+static bool info_next(struct info *info, uint8_t *ret_attribute, const uint8_t **ret_data,
+                      uint16_t *ret_size)
+{
+    while (info->end - info->at >= 4) {
+        uint8_t format = info->at[0];
+        uint16_t size;
+        *ret_attribute = info->at[1];
+        memcpy(&size, info->at + 2, sizeof size);
+        info->at += 4;
+        if (format != INFO_SIZED)
+            continue;
+        if (size > info->end - info->at)
+            return false;
+        *ret_data = info->at;
+        *ret_size = size;
+        info->at += size;
+        return true;
+    }
+    return false;
+}
+
+static uint32_t word_at(const uint8_t *data, size_t index)
+{
+    uint32_t word;
+    memcpy(&word, data + index * sizeof word, sizeof word);
+    return word;
+}
+
+static bool is_symbol(const struct cubin *cubin, uint32_t index, const char *name)
+{
+    if (index >= cubin->n_symbols)
+        return false;
+    Elf64_Sym entry = symbol(cubin, index);
+    return !strcmp(symbol_name(cubin, &entry), name);
+}
+
+/* 90 for sm_90.  Where the number is depends on the version of the file's ABI. */
+static unsigned architecture(const struct cubin *cubin)
+{
+    Elf64_Ehdr header;
+    memcpy(&header, cubin->data, sizeof header);
+    return (header.e_ident[EI_ABIVERSION] >= 8 ? header.e_flags >> 8 : header.e_flags) & 0xff;
+}
+
+static uint64_t shared_bytes(const struct cubin *cubin, const char *kernel)
+{
+    static const char prefix[] = ".nv.shared.";
+    for (uint32_t i = 1; i < cubin->n_sections; i++) {
+        Elf64_Shdr s = section(cubin, i);
+        const char *name = text(cubin, cubin->section_names, cubin->section_names_size, s.sh_name);
+        if (strncmp(name, prefix, sizeof prefix - 1) || strcmp(name + sizeof prefix - 1, kernel))
+            continue;
+        bool system = architecture(cubin) >= SYSTEM_SHARED_FROM && s.sh_size >= SYSTEM_SHARED_BYTES;
+        return system ? s.sh_size - SYSTEM_SHARED_BYTES : s.sh_size;
+    }
+    return 0;
+}
+
+static uint32_t count_spills(const struct cubin *cubin, const char *kernel)
+{
+    char name[CUBIN_MAX_NAME];
+    struct info info;
+    const uint8_t *data;
+    uint8_t attribute;
+    uint16_t size;
+    uint32_t n = 0;
+    if (snprintf(name, sizeof name, ".nv.info.%s", kernel) >= (int)sizeof name ||
+        !info_of(cubin, name, &info))
+        return 0;
+    while (info_next(&info, &attribute, &data, &size))
+        for (size_t i = 0; attribute == INFO_ANNOTATIONS && i + 2 <= size / sizeof(uint32_t);
+             i += 2)
+            n += word_at(data, i) == ANNOTATION_SPILL;
+    return n;
+}
+
+bool cubin_kernel_resources(const struct cubin *cubin, const char *kernel,
+                            struct cubin_resources *ret)
+{
+    struct cubin_resources r = {0};
+    struct info info;
+    const uint8_t *data;
+    uint8_t attribute;
+    uint16_t size;
+    bool told = false;
+    if (!cubin_has_kernel(cubin, kernel) || !info_of(cubin, ".nv.info", &info))
+        return false;
+    while (info_next(&info, &attribute, &data, &size)) {
+        if ((attribute != INFO_REGISTERS && attribute != INFO_FRAME_SIZE) || size < 8 ||
+            !is_symbol(cubin, word_at(data, 0), kernel))
+            continue;
+        if (attribute == INFO_REGISTERS)
+            r.registers = word_at(data, 1);
+        else
+            r.stack_bytes = word_at(data, 1);
+        told = told || attribute == INFO_REGISTERS;
+    }
+    if (!told)
+        return false;
+    r.shared_bytes = shared_bytes(cubin, kernel);
+    r.spills = count_spills(cubin, kernel);
+    *ret = r;
+    return true;
 }

@@ -43,4 +43,17 @@ struct cubin_variable {
 /* The module's variables, one after the other: start with *cursor 0; false when there are no more. */
 bool cubin_next_variable(const struct cubin *cubin, uint64_t *cursor, struct cubin_variable *ret);
 
+/* What a kernel takes, as the compiler wrote it into the module. */
+struct cubin_resources {
+    uint32_t registers; /* per thread */
+    uint32_t
+        stack_bytes; /* per thread, in local memory: arrays that are indexed, and spilled registers */
+    uint32_t spills;       /* instructions that store or load a spilled register */
+    uint64_t shared_bytes; /* per block, static; without what the system keeps for itself */
+};
+
+/* false when the module does not define the kernel, or does not tell. */
+bool cubin_kernel_resources(const struct cubin *cubin, const char *kernel,
+                            struct cubin_resources *ret);
+
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../../sandbox/base/fail.h"
+#include "cubin.h"
 
 #define MAX_PATH 4096
 #define MAX_NODES 24
@@ -268,6 +269,17 @@ static size_t environment(enum device_step step, const char **env, size_t max)
     return n;
 }
 
+static json_t *describe_kernel(const void *image, size_t size, const char *kernel)
+{
+    struct cubin cubin;
+    struct cubin_resources r;
+    if (!cubin_parse(image, size, &cubin) || !cubin_kernel_resources(&cubin, kernel, &r))
+        return NULL;
+    return json_pack("{s:I, s:I, s:I, s:I}", "registers", (json_int_t)r.registers, "shared_bytes",
+                     (json_int_t)r.shared_bytes, "stack_bytes", (json_int_t)r.stack_bytes, "spills",
+                     (json_int_t)r.spills);
+}
+
 static const struct device_language languages[] = {
     {"cuda", "candidate.cu", "baseline.cuda.cu"},
     {NULL, NULL, NULL},
@@ -287,5 +299,6 @@ const struct device device_cuda = {
     .compile_reference = compile_reference,
     .binds = binds,
     .environment = environment,
+    .describe_kernel = describe_kernel,
     .memory_bytes = 0,
 };
