@@ -3,7 +3,8 @@
  *
  * main.c finds the command, options.c reads its options, commands.c and grade.c carry commands out,
  * table.c and describe.c print for people, progress.c draws the moving line, text.c holds pure
- * helpers.  The program knows libkgrade by its public header alone.
+ * helpers, remote/ talks to a server.  The program knows libkgrade by its public header alone, and
+ * the server by its HTTP interface.
  */
 #ifndef KGRADE_CLI_H
 #define KGRADE_CLI_H
@@ -25,6 +26,7 @@ enum cli_exit {
 };
 
 #define CLI_MAX_RECORDING_BYTES (512u << 20)
+#define CLI_DEFAULT_DEVICE "opencl"
 
 enum option_id {
     OPTION_END = 0,
@@ -42,13 +44,18 @@ enum option_id {
     OPTION_ISOLATION,
     OPTION_PRECISION,
     OPTION_MAX_SAMPLES,
+    OPTION_SERVER,
+    OPTION_TOKEN_FILE,
+    OPTION_REUSE,
 };
 
 /* A command line, read. */
 struct cli {
     kgrade_options options;
     const char *task, *device, *language, *output, *recording;
-    bool json, dot, help, version;
+    const char *server, *token_file;
+    const char *local_only; /* an option that only means something on this machine; NULL: none */
+    bool json, dot, reuse, help, version;
     char **arguments;
     int n_arguments;
 };

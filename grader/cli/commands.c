@@ -12,8 +12,6 @@
 #include "cli.h"
 #include "text.h"
 
-#define DEFAULT_DEVICE "opencl"
-
 void cli_print_error(const kgrade_error *error)
 {
     fprintf(stderr, "%skgrade:%s ", text_colour(stderr, TEXT_RED), text_colour(stderr, TEXT_RESET));
@@ -122,7 +120,7 @@ enum cli_exit command_new(const struct cli *cli)
     cleanup_free char *source = NULL;
     kgrade_error error = {0};
     const char *task = cli->arguments[0];
-    if (kgrade_task_skeleton(engine, task, cli->device ? cli->device : DEFAULT_DEVICE, &source,
+    if (kgrade_task_skeleton(engine, task, cli->device ? cli->device : CLI_DEFAULT_DEVICE, &source,
                              &error))
         return complain(&error, CLI_USAGE);
     if (!cli->output || !strcmp(cli->output, "-")) {

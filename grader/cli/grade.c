@@ -10,8 +10,7 @@
 #include "../../sandbox/base/fail.h"
 #include "cli.h"
 #include "progress.h"
-
-#define DEFAULT_DEVICE "opencl"
+#include "remote/commands.h"
 
 static void free_result(kgrade_result **result)
 {
@@ -139,7 +138,9 @@ static enum cli_exit carry_out(const struct cli *cli, const struct work *work, c
 static enum cli_exit run(const struct cli *cli, const struct work *work)
 {
     cleanup_free char *json = NULL;
-    enum cli_exit status = carry_out(cli, work, &json);
+    enum cli_exit status = work->request && remote_server(cli)
+                               ? remote_grade(cli, work->request, &json)
+                               : carry_out(cli, work, &json);
     if (!json) {
         /* The engine is closed by now; what it left would stay otherwise. */
         if (progress_signal())
@@ -170,6 +171,9 @@ enum cli_exit command_grade(const struct cli *cli)
 {
     if (!cli->task)
         return need_task("grade");
+    if (remote_server(cli) && cli->local_only)
+        return options_complain("grade", "%s is for grading on this machine, without --server.",
+                                cli->local_only);
     cleanup_bytes struct bytes source = {0};
     kgrade_error error;
     if (read_input(cli->arguments[0], KGRADE_MAX_SOURCE_BYTES, &source, &error)) {
@@ -178,7 +182,7 @@ enum cli_exit command_grade(const struct cli *cli)
     }
     kgrade_request request = {
         .task = cli->task,
-        .device = cli->device ? cli->device : DEFAULT_DEVICE,
+        .device = cli->device ? cli->device : CLI_DEFAULT_DEVICE,
         .language = cli->language,
         .source = (const char *)source.data,
         .source_size = source.size,

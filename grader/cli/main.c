@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "remote/commands.h"
 #include "text.h"
 
 static const char grade_detail[] =
@@ -12,6 +13,18 @@ static const char grade_detail[] =
     "\n"
     "    kgrade new vector_add -o add.c\n"
     "    kgrade grade add.c --task vector_add";
+
+static const char status_detail[] = "Tells how far the grade ID is on the server, or its result.";
+
+static const char watch_detail[] =
+    "Follows the grade ID on the server until it is done, then prints its result.";
+
+static const char cancel_detail[] =
+    "Takes the grade ID out of the server's queue, or ends it if it is running.";
+
+static const char leaderboard_detail[] = "Prints the server's ranking of TASK: score with its "
+                                         "interval, owner, source.  Entries that the\n"
+                                         "measurement cannot tell apart share a rank.";
 
 static const char replay_detail[] =
     "Grades the calls kept in RECORDING (from kgrade grade --recording) again, without the source.";
@@ -38,10 +51,15 @@ static const char doctor_detail[] =
     "that is not ok says how to fix it.";
 
 static const enum option_id grade_options[] = {
-    OPTION_TASK,      OPTION_DEVICE,    OPTION_LANGUAGE,    OPTION_JSON, OPTION_RECORDING,
-    OPTION_ISOLATION, OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_END};
+    OPTION_TASK,      OPTION_DEVICE,     OPTION_LANGUAGE,  OPTION_JSON,
+    OPTION_RECORDING, OPTION_ISOLATION,  OPTION_PRECISION, OPTION_MAX_SAMPLES,
+    OPTION_SERVER,    OPTION_TOKEN_FILE, OPTION_REUSE,     OPTION_END};
 static const enum option_id replay_options[] = {
     OPTION_TASK, OPTION_JSON, OPTION_ISOLATION, OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_END};
+static const enum option_id server_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_JSON,
+                                                OPTION_END};
+static const enum option_id leaderboard_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE,
+                                                     OPTION_DEVICE, OPTION_JSON, OPTION_END};
 static const enum option_id json_option[] = {OPTION_JSON, OPTION_END};
 static const enum option_id new_options[] = {OPTION_DEVICE, OPTION_OUTPUT, OPTION_END};
 static const enum option_id doctor_options[] = {OPTION_JSON, OPTION_ISOLATION, OPTION_END};
@@ -60,6 +78,12 @@ const struct command commands[] = {
      recording_show_options, command_recording_show},
     {"replay", "RECORDING --task TASK ", "grade a recording again", replay_detail, 1,
      replay_options, command_replay},
+    {"status", "ID ", "tell how far a grade on a server is", status_detail, 1, server_options,
+     command_status},
+    {"watch", "ID ", "follow a grade on a server", watch_detail, 1, server_options, command_watch},
+    {"cancel", "ID ", "end a grade on a server", cancel_detail, 1, server_options, command_cancel},
+    {"leaderboard", "TASK ", "print a server's ranking", leaderboard_detail, 1, leaderboard_options,
+     command_leaderboard},
     {"doctor", "", "tell what this machine can do", doctor_detail, 0, doctor_options,
      command_doctor},
     {0},

@@ -34,6 +34,13 @@ static const struct known_option known[] = {
      "(default: 0.5%), or the limit on samples or time is reached"},
     {OPTION_MAX_SAMPLES, 0, "max-samples", "N",
      "samples per benchmark case at most (default: 400)"},
+    {OPTION_SERVER, 's', "server", "URL",
+     "grade there: http://HOST:PORT or unix:/SOCKET (default: $KGRADE_SERVER;\n"
+     "else, or with \"local\", on this machine)"},
+    {OPTION_TOKEN_FILE, 0, "token-file", "FILE",
+     "file with the token for the server (default: $KGRADE_TOKEN)"},
+    {OPTION_REUSE, 0, "reuse", NULL,
+     "with a server: take an earlier grade of the same source, if there is one"},
     {OPTION_TASKS, 0, "tasks", "DIR", "folder of tasks (default: the one installed with kgrade)"},
     {OPTION_CACHE, 0, "cache", "DIR", "keep compiled references and baselines in DIR"},
     {OPTION_VERSION, 0, "version", NULL, "print the version"},
@@ -173,14 +180,27 @@ static int apply(const struct command *command, enum option_id id, const char *v
     case OPTION_OUTPUT:
         cli->output = value;
         return 0;
+    case OPTION_SERVER:
+        cli->server = value;
+        return 0;
+    case OPTION_TOKEN_FILE:
+        cli->token_file = value;
+        return 0;
+    case OPTION_REUSE:
+        cli->reuse = true;
+        return 0;
     case OPTION_RECORDING:
         cli->recording = value;
+        cli->local_only = "--recording";
         return 0;
     case OPTION_ISOLATION:
+        cli->local_only = "--isolation";
         return parse_isolation(command, value, &cli->options);
     case OPTION_PRECISION:
+        cli->local_only = "--precision";
         return parse_precision(command, value, &cli->options);
     case OPTION_MAX_SAMPLES:
+        cli->local_only = "--max-samples";
         return parse_max_samples(command, value, &cli->options);
     case OPTION_END:
         break;
