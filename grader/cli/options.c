@@ -35,12 +35,12 @@ static const struct known_option known[] = {
     {OPTION_MAX_SAMPLES, 0, "max-samples", "N",
      "samples per benchmark case at most (default: 400)"},
     {OPTION_SERVER, 's', "server", "URL",
-     "grade there: http://HOST:PORT or unix:/SOCKET (default: $KGRADE_SERVER;\n"
-     "else, or with \"local\", on this machine)"},
+     "grade there: http://HOST:PORT or unix:/SOCKET (default:\n"
+     "$KGRADE_SERVER; else, or with \"local\", on this machine)"},
     {OPTION_TOKEN_FILE, 0, "token-file", "FILE",
      "file with the token for the server (default: $KGRADE_TOKEN)"},
     {OPTION_REUSE, 0, "reuse", NULL,
-     "with a server: take an earlier grade of the same source, if there is one"},
+     "with a server: take an earlier grade of the same source"},
     {OPTION_TASKS, 0, "tasks", "DIR", "folder of tasks (default: the one installed with kgrade)"},
     {OPTION_CACHE, 0, "cache", "DIR", "keep compiled references and baselines in DIR"},
     {OPTION_VERSION, 0, "version", NULL, "print the version"},
