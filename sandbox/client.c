@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/fail.h"
+#include "cgroup.h"
 #include "protocol.h"
 
 #define START_NS (20 * IO_NS_PER_S) /* for the spawner's rehearsal */
@@ -149,6 +150,8 @@ int sandbox_start(const struct sandbox_options *options, struct sandbox **ret, k
     cleanup_free struct sandbox *sandbox = calloc(1, sizeof *sandbox);
     if (!sandbox)
         return fail(err, "out_of_memory", NULL, "No memory for the sandbox.");
+    /* Where it cannot be, the spawner does without. */
+    cgroup_home_step_aside(&cgroup_real_places, NULL);
     pid_t pid;
     int r = spawn(options, theirs, &pid);
     if (r) {
@@ -177,6 +180,9 @@ void sandbox_stop(struct sandbox *sandbox)
         return;
     close(sandbox->socket);
     reap(sandbox->pid, io_now() + STOP_NS);
+    struct cgroup_home home;
+    if (cgroup_home_find(&cgroup_real_places, &home, NULL) == 0)
+        cgroup_sweep(&home); /* for a spawner that had to be killed */
     pthread_mutex_destroy(&sandbox->lock);
     free(sandbox);
 }

@@ -1,156 +1,43 @@
 /*
- * Everything is allowed but what the tables name.  Blocked calls answer EPERM, so that a program
- * that can do without goes on; what no honest program does (foreign ABIs) kills.
+ * The table of calls.h as a BPF program: what it does not name is answered ENOSYS, what it forbids
+ * EPERM.  Foreign ABIs (32-bit programs, x32) kill: no honest program uses them, and they number
+ * the calls differently.
  *
- * Comparisons are either masked to 32 bits or fail closed: where the kernel reads only the low half
- * of an argument, a rule "deny unless equal" also denies every value with a high half.
+ * Arguments are compared as 32 bits under a mask: the kernel reads the arguments that matter here
+ * as int or unsigned, so a value in the high half must change nothing.  The rules of a call never
+ * overlap with different answers, so their order does not matter.
  */
 #define _GNU_SOURCE
 #include "filter.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fail.h"
+#include "calls.h"
 
-enum {
-    ON_BUILD = 1 << JAIL_BUILD,
-    ON_RECORD = 1 << JAIL_RECORD,
-    ON_REPLAY = 1 << JAIL_REPLAY,
-    ON_JUDGE = 1 << JAIL_JUDGE,
-    ON_ALL = ON_BUILD | ON_RECORD | ON_REPLAY | ON_JUDGE,
-};
+#define ABSENT SCMP_ACT_ERRNO(ENOSYS)
+#define FORBIDDEN SCMP_ACT_ERRNO(EPERM)
 
-struct denied_call {
-    const char *name;
-    int number; /* for libraries that do not know the name; the same on all architectures */
-};
-
-struct group {
-    const char *reason;
-    unsigned policies;
-    int error;
-    struct denied_call calls[20]; /* ends with a NULL name */
-};
-
-static const struct group groups[] = {
-    {"clone3 hides its flags behind a pointer; with ENOSYS the C library uses clone, which is "
-     "checked",
-     ON_ALL,
-     ENOSYS,
-     {{"clone3", 435}}},
-    {"namespaces: a new user namespace gives all capabilities in it and much kernel surface",
-     ON_ALL,
-     EPERM,
-     {{"unshare", -1}, {"setns", -1}}},
-    {"mounts: the private root stays as it was built",
-     ON_ALL,
-     EPERM,
-     {{"mount", -1},
-      {"umount2", -1},
-      {"pivot_root", -1},
-      {"chroot", -1},
-      {"move_mount", 429},
-      {"open_tree", 428},
-      {"fsopen", 430},
-      {"fsconfig", 431},
-      {"fsmount", 432},
-      {"fspick", 433},
-      {"mount_setattr", 442},
-      {"open_tree_attr", 467}}},
-    {"other processes' memory and descriptors",
-     ON_ALL,
-     EPERM,
-     {{"ptrace", -1},
-      {"process_vm_readv", -1},
-      {"process_vm_writev", -1},
-      {"pidfd_getfd", 438},
-      {"process_madvise", 440},
-      {"process_mrelease", 448},
-      {"kcmp", -1}}},
-    {"kernel subsystems with a history of holes and no use here",
-     ON_ALL,
-     EPERM,
-     {{"userfaultfd", -1},
-      {"io_uring_setup", 425},
-      {"io_uring_enter", 426},
-      {"io_uring_register", 427},
-      {"bpf", -1},
-      {"perf_event_open", -1},
-      {"fanotify_init", -1},
-      {"lookup_dcookie", -1},
-      {"vmsplice", -1},
-      {"memfd_secret", 447}}},
-    {"key rings are not namespaced and outlive the jail",
-     ON_ALL,
-     EPERM,
-     {{"add_key", -1}, {"request_key", -1}, {"keyctl", -1}}},
-    {"opening files by handle walks around the private root",
-     ON_ALL,
-     EPERM,
-     {{"name_to_handle_at", -1}, {"open_by_handle_at", -1}}},
-    {"the machine: kernel, modules, clocks, swap, quotas, names, ports",
-     ON_ALL,
-     EPERM,
-     {{"kexec_load", -1},
-      {"kexec_file_load", -1},
-      {"init_module", -1},
-      {"finit_module", -1},
-      {"delete_module", -1},
-      {"reboot", -1},
-      {"swapon", -1},
-      {"swapoff", -1},
-      {"acct", -1},
-      {"quotactl", -1},
-      {"quotactl_fd", 443},
-      {"syslog", -1},
-      {"vhangup", -1},
-      {"iopl", -1},
-      {"ioperm", -1}}},
-    {"clocks and names of the machine",
-     ON_ALL,
-     EPERM,
-     {{"settimeofday", -1},
-      {"clock_settime", -1},
-      {"clock_adjtime", -1},
-      {"adjtimex", -1},
-      {"stime", -1},
-      {"sethostname", -1},
-      {"setdomainname", -1}}},
-    {"our own code has no use for sockets", ON_JUDGE, EPERM, {{"socket", -1}, {"socketpair", -1}}},
-};
-
-static int deny(scmp_filter_ctx ctx, const struct group *g, const struct denied_call *c)
+static int add_groups(scmp_filter_ctx ctx, enum jail_policy policy, uint32_t action,
+                      const struct call_group *groups, size_t n_groups)
 {
-    int number = seccomp_syscall_resolve_name(c->name);
-    if (number < 0)
-        number = c->number;
-    if (number < 0)
-        return 0; /* this architecture has no such call */
-    int r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO((uint32_t)g->error), number, 0);
-    return r == -EDOM || r == -EFAULT ? 0 : r;
-}
-
-static int deny_tables(scmp_filter_ctx ctx, enum jail_policy policy)
-{
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
-        const struct group *g = &groups[i];
-        if (!(g->policies & 1u << policy))
+    for (size_t i = 0; i < n_groups; i++) {
+        if (!(groups[i].policies & 1u << policy))
             continue;
-        for (const struct denied_call *c = g->calls; c->name; c++) {
-            int r = deny(ctx, g, c);
+        for (const char *const *name = groups[i].calls; *name; name++) {
+            int number = seccomp_syscall_resolve_name(*name);
+            if (number < 0)
+                continue; /* this architecture has no such call, or the library does not know it */
+            int r = seccomp_rule_add(ctx, action, number, 0);
             if (r < 0)
                 return r;
         }
@@ -158,36 +45,65 @@ static int deny_tables(scmp_filter_ctx ctx, enum jail_policy policy)
     return 0;
 }
 
-static int deny_by_argument(scmp_filter_ctx ctx, enum jail_policy policy)
+/* One comparison of a rule that is being added. */
+struct comparison {
+    scmp_filter_ctx ctx;
+    int number;
+    unsigned argument;
+};
+
+static int add_comparison(const struct comparison *c, uint32_t action, uint32_t mask,
+                          uint32_t value)
 {
-    /* clone with a namespace flag; s390 and cris swap the arguments, and are not supported. */
-    static const unsigned namespaces[] = {CLONE_NEWNS,  CLONE_NEWUSER, CLONE_NEWPID,   CLONE_NEWNET,
-                                          CLONE_NEWIPC, CLONE_NEWUTS,  CLONE_NEWCGROUP};
-    const uint32_t eperm = SCMP_ACT_ERRNO(EPERM);
-    for (size_t i = 0; i < sizeof namespaces / sizeof *namespaces; i++) {
-        int r = seccomp_rule_add(ctx, eperm, SCMP_SYS(clone), 1,
-                                 SCMP_A0(SCMP_CMP_MASKED_EQ, namespaces[i], namespaces[i]));
+    return seccomp_rule_add(c->ctx, action, c->number, 1,
+                            SCMP_CMP(c->argument, SCMP_CMP_MASKED_EQ, mask, value));
+}
+
+/* All arguments but the listed values, as comparisons: walks the tree of prefixes, from the highest
+ * bit down, and stops where none of the values goes on. */
+static int add_others(const struct comparison *c, uint32_t action, const struct call_rule *rule,
+                      uint32_t mask, uint32_t prefix)
+{
+    bool inside = false;
+    for (size_t i = 0; i < rule->n_values && !inside; i++)
+        inside = (rule->values[i] & mask) == prefix;
+    if (!inside)
+        return add_comparison(c, action, mask, prefix);
+    if (mask == 0xffffffffu)
+        return 0;
+    uint32_t bit = mask ? (mask & -mask) >> 1 : 1u << 31;
+    int r = add_others(c, action, rule, mask | bit, prefix);
+    return r < 0 ? r : add_others(c, action, rule, mask | bit, prefix | bit);
+}
+
+static int add_rule(scmp_filter_ctx ctx, const struct call_rule *rule)
+{
+    const struct comparison c = {ctx, seccomp_syscall_resolve_name(rule->call), rule->argument};
+    if (c.number < 0)
+        return 0;
+    bool bits = rule->kind == CALLS_WITHOUT;
+    uint32_t listed = rule->kind == CALLS_ONLY ? SCMP_ACT_ALLOW : FORBIDDEN,
+             others = rule->kind == CALLS_ONLY ? FORBIDDEN : SCMP_ACT_ALLOW, all = 0;
+    for (size_t i = 0; i < rule->n_values; i++) {
+        uint32_t value = rule->values[i];
+        int r = add_comparison(&c, listed, bits ? value : 0xffffffffu, value);
         if (r < 0)
             return r;
+        all |= value;
     }
-    /* Typing into a terminal that is shared with the operator. */
-    static const unsigned ioctls[] = {TIOCSTI, TIOCLINUX};
-    for (size_t i = 0; i < sizeof ioctls / sizeof *ioctls; i++) {
-        int r = seccomp_rule_add(ctx, eperm, SCMP_SYS(ioctl), 1,
-                                 SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffu, ioctls[i]));
-        if (r < 0)
-            return r;
-    }
-    /* personality: asking is fine, changing (no address randomisation, read implies exec) is not.
-     */
-    int r =
-        seccomp_rule_add(ctx, eperm, SCMP_SYS(personality), 1, SCMP_A0(SCMP_CMP_NE, 0xffffffffu));
+    return bits ? add_comparison(&c, others, all, 0) : add_others(&c, others, rule, 0, 0);
+}
+
+static int add_all(scmp_filter_ctx ctx, enum jail_policy policy)
+{
+    int r = add_groups(ctx, policy, SCMP_ACT_ALLOW, calls_allowed, calls_n_allowed);
     if (r < 0)
         return r;
-    /* Exotic socket families are kernel surface, and AF_VSOCK passes network namespaces. */
-    if (policy != JAIL_JUDGE)
-        r = seccomp_rule_add(ctx, eperm, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_NE, AF_UNIX));
-    return r < 0 ? r : 0;
+    r = add_groups(ctx, policy, FORBIDDEN, calls_forbidden, calls_n_forbidden);
+    for (size_t i = 0; i < calls_n_rules && r == 0; i++)
+        if (calls_rules[i].policies & 1u << policy)
+            r = add_rule(ctx, &calls_rules[i]);
+    return r;
 }
 
 static int export(scmp_filter_ctx ctx, struct filter *ret)
@@ -221,10 +137,7 @@ static int build(scmp_filter_ctx ctx, enum jail_policy policy, struct filter *re
     if (r < 0)
         return r;
     seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a search tree where the library has it */
-    r = deny_tables(ctx, policy);
-    if (r < 0)
-        return r;
-    r = deny_by_argument(ctx, policy);
+    r = add_all(ctx, policy);
     if (r < 0)
         return r;
     return export(ctx, ret);
@@ -232,7 +145,7 @@ static int build(scmp_filter_ctx ctx, enum jail_policy policy, struct filter *re
 
 int filter_compile(enum jail_policy policy, struct filter *ret, kgrade_error *err)
 {
-    scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
+    scmp_filter_ctx ctx = seccomp_init(ABSENT);
     int r = ctx ? build(ctx, policy, ret) : -ENOMEM;
     if (ctx)
         seccomp_release(ctx);

@@ -1,6 +1,6 @@
 /*
- * System-call filters: one BPF program per policy, compiled once by the spawner and loaded raw by
- * each jail, so that nothing is allocated between fork and exec.
+ * System-call filters: one BPF program per policy, made of the table in calls.c, compiled once by
+ * the spawner and loaded raw by each jail, so that nothing is allocated between fork and exec.
  */
 #ifndef KGRADE_SANDBOX_FILTER_H
 #define KGRADE_SANDBOX_FILTER_H

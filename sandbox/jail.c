@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <linux/sched.h>
 #include <poll.h>
@@ -13,28 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fail.h"
 #include "base/io.h"
-#include "mounts.h"
+#include "full.h"
 #include "reduced.h"
 #include "scratch.h"
 
 _Static_assert(sizeof(struct jail_report) <= PIPE_BUF, "a report is written whole");
 
+#define DISCARD_NS IO_NS_PER_S /* how long the spawner waits for what it could not start */
+
 static const char setup_code[] = "jail_setup_failed";
-static const char namespace_hint[] =
-    "Run `kgrade doctor`. In a container: docker run --cap-add SYS_ADMIN --security-opt "
-    "seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined. "
-    "On the host: sysctl kernel.apparmor_restrict_unprivileged_userns=0 and "
-    "user.max_user_namespaces above 0.";
 
 /* The host */
 
@@ -60,6 +55,7 @@ int jail_host_init(struct jail_host *ret, enum sandbox_level level, kgrade_error
 {
     memset(ret, 0, sizeof *ret);
     ret->level = level;
+    ret->cgroups = CGROUP_NO_GROUP;
     ret->can_mount = mounts_allowed();
     ret->own_users = has_slot_users();
     static const enum jail_policy policies[] = {JAIL_BUILD, JAIL_RECORD, JAIL_REPLAY, JAIL_JUDGE};
@@ -77,245 +73,26 @@ void jail_host_free(struct jail_host *host)
         filter_free(&host->filters[i]);
 }
 
-/* The child at full level */
-
-struct start {
-    const struct jail_host *host;
-    const struct jail_spec *spec;
-    struct mounts *mounts; /* open if host->can_mount */
-    int go;                /* read end: a byte comes when the user maps are written */
-    int report;            /* write end */
-    bool rehearse;
-};
-
-static int become_jail_user(kgrade_error *err)
-{
-    if (setresgid(JAIL_UID, JAIL_UID, JAIL_UID) || setresuid(JAIL_UID, JAIL_UID, JAIL_UID))
-        return fail_errno(err, setup_code, NULL, "The jail's user cannot be taken on");
-    /* After the change of user, which resets both. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_DUMPABLE, 0))
-        return fail_errno(err, setup_code, NULL, "The jail's first process cannot be protected");
-    return 0;
-}
-
-static int keep_only(const struct start *s, bool payload, kgrade_error *err)
-{
-    int keep[8 + JAIL_MAX_FDS + MOUNTS_MAX];
-    size_t n = 0;
-    keep[n++] = s->report;
-    if (payload) {
-        keep[n++] = s->go;
-        keep[n++] = s->spec->stdin_fd;
-        keep[n++] = s->spec->stdout_fd;
-        keep[n++] = s->spec->stderr_fd;
-        for (size_t i = 0; i < s->spec->n_fds; i++)
-            keep[n++] = s->spec->fds[i];
-        for (size_t i = 0; i < s->mounts->n; i++)
-            keep[n++] = s->mounts->trees[i];
-    }
-    if (payload_close_others(keep, n))
-        return fail_errno(err, setup_code, NULL, "Inherited descriptors cannot be closed");
-    return 0;
-}
-
-static int set_up(const struct start *s, kgrade_error *err)
-{
-    if (keep_only(s, true, err))
-        return -1;
-    char byte;
-    ssize_t got;
-    do
-        got = read(s->go, &byte, 1);
-    while (got < 0 && errno == EINTR);
-    if (got != 1)
-        return fail(err, setup_code, NULL, "The spawner ended while it set up a jail.");
-    if (!s->host->can_mount && mounts_open(s->mounts, NULL, err))
-        return -1;
-    if (become_jail_user(err))
-        return -1;
-    /* The spawner may have died before the death signal was in place. */
-    struct pollfd p = {.fd = s->report, .events = 0};
-    if (poll(&p, 1, 0) > 0 && p.revents & POLLERR)
-        return fail(err, setup_code, NULL, "The spawner ended while it set up a jail.");
-    static const char name[] = "kgrade";
-    if (sethostname(name, sizeof name - 1))
-        return fail_errno(err, setup_code, NULL, "The host name cannot be set");
-    if (mounts_enter(s->mounts, s->spec, err))
-        return -1;
-    mounts_close(s->mounts);
-    return payload_drop_privileges(err);
-}
-
-_Noreturn static void run_payload(const struct start *s)
-{
-    kgrade_error err = {0};
-    setsid();
-    int report = payload_place_fds(s->spec, s->report, &err);
-    if (report < 0)
-        payload_fail(s->report, &err);
-    if (chdir(s->spec->workdir)) {
-        fail_errno(&err, setup_code, NULL, "The working folder %s cannot be entered",
-                   s->spec->workdir);
-        payload_fail(report, &err);
-    }
-    /* The first process has the same user, so it counts. */
-    if (payload_set_limits(&s->spec->limits, 1, &err) == 0)
-        payload_exec(s->spec, &s->host->filters[s->spec->policy], &err);
-    payload_fail(report, &err);
-}
-
-static volatile sig_atomic_t asked_to_end;
-
-/* Only a sender outside the PID namespace has process 0 here. */
-static void on_request(int signal, siginfo_t *info, void *context)
-{
-    (void)signal;
-    (void)context;
-    int saved = errno;
-    if (info->si_code == SI_USER && info->si_pid == 0) {
-        asked_to_end = 1;
-        kill(-1, SIGKILL);
-    }
-    errno = saved;
-}
-
-static void set_request_blocked(int how)
-{
-    sigset_t request;
-    sigemptyset(&request);
-    sigaddset(&request, SIGTERM);
-    sigprocmask(how, &request, NULL);
-}
-
-/* Reaps until the jail is empty.  The kernel would kill what is left when this process ends, but
- * would not count its CPU time. */
-_Noreturn static void watch_over(pid_t payload, int report)
-{
-    set_request_blocked(SIG_UNBLOCK);
-    for (;;) {
-        int status;
-        pid_t pid = wait4(-1, &status, 0, NULL);
-        if (pid < 0 && errno == ECHILD)
-            _exit(0);
-        if (pid != payload)
-            continue;
-        struct jail_report r = {.kind = REPORT_ENDED, .wait_status = status};
-        ssize_t ignored = asked_to_end ? 0 : write(report, &r, sizeof r);
-        (void)ignored;
-        kill(-1, SIGKILL);
-    }
-}
-
-_Noreturn static void run_first(const struct start *s)
-{
-    kgrade_error err = {0};
-    /* A request that comes before there is something to kill waits. */
-    const struct sigaction request = {.sa_sigaction = on_request,
-                                      .sa_flags = SA_SIGINFO | SA_RESTART};
-    set_request_blocked(SIG_BLOCK);
-    sigaction(SIGTERM, &request, NULL);
-    if (set_up(s, &err))
-        payload_fail(s->report, &err);
-    if (s->rehearse)
-        _exit(0);
-    pid_t payload = fork();
-    if (payload < 0) {
-        fail_errno(&err, setup_code, NULL, "The jail's program cannot be forked");
-        payload_fail(s->report, &err);
-    }
-    if (payload == 0)
-        run_payload(s);
-    prctl(PR_SET_NAME, "kgrade-jail");
-    /* A pipe whose last writer inside closes must be seen closed outside. */
-    if (close_range(0, 2, 0) || keep_only(s, false, &err))
-        payload_fail(s->report, &err);
-    watch_over(payload, s->report);
-}
-
-/* The spawner's side at full level */
-
-static int write_proc(pid_t pid, const char *name, const char *text, kgrade_error *err)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-    size_t n = strlen(text);
-    if (fd < 0 || write(fd, text, n) != (ssize_t)n)
-        return fail_errno(err, setup_code, namespace_hint, "The jail's %s cannot be written", name);
-    return 0;
-}
-
-static int write_maps(const struct jail_host *host, pid_t pid, unsigned slot, kgrade_error *err)
-{
-    char map[64];
-    /* When memory runs out, jails go before the service.  Not worth failing for. */
-    write_proc(pid, "oom_score_adj", "1000", NULL);
-    unsigned uid = host->own_users ? JAIL_UID_BASE + slot : (unsigned)geteuid();
-    unsigned gid = host->own_users ? JAIL_UID_BASE + slot : (unsigned)getegid();
-    if (write_proc(pid, "setgroups", "deny", err))
-        return -1;
-    snprintf(map, sizeof map, "%u %u 1", (unsigned)JAIL_UID, gid);
-    if (write_proc(pid, "gid_map", map, err))
-        return -1;
-    snprintf(map, sizeof map, "%u %u 1", (unsigned)JAIL_UID, uid);
-    return write_proc(pid, "uid_map", map, err);
-}
-
-/* Supplementary groups that own the devices of the jail and may use them, for GPU nodes such as
- * root:render 0660.  They stay in force in a user namespace although it does not name them. */
-static size_t device_groups(const struct jail_spec *spec, gid_t *groups)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < spec->n_binds; i++) {
-        struct stat st;
-        const struct jail_bind *b = &spec->binds[i];
-        if (b->device && !stat(b->source, &st) && S_ISCHR(st.st_mode) && st.st_gid != 0 &&
-            (st.st_mode & 0060) == 0060)
-            groups[n++] = st.st_gid;
-    }
-    return n;
-}
-
-pid_t jail_clone(int flags, int *ret_pidfd)
+pid_t jail_clone(unsigned flags, int cgroup, int *ret_pidfd)
 {
     *ret_pidfd = -1;
 #if defined(__s390x__) || defined(__CRIS__)
 #error "clone takes its arguments in another order here"
 #endif
-    return (pid_t)syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL, 0);
+    if (cgroup < 0)
+        return (pid_t)syscall(SYS_clone, (unsigned long)flags | CLONE_PIDFD | SIGCHLD, NULL,
+                              ret_pidfd, NULL, 0);
+    struct clone_args args = {.flags = flags | CLONE_PIDFD | CLONE_INTO_CGROUP,
+                              .pidfd = (uintptr_t)ret_pidfd,
+                              .exit_signal = SIGCHLD,
+                              .cgroup = (unsigned)cgroup};
+    return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
-static int launch_full(const struct start *s, unsigned slot, struct jail_process *ret, int go,
-                       kgrade_error *err)
+bool jail_release(const struct jail_host *host, struct jail_process *p)
 {
-    gid_t groups[JAIL_MAX_BINDS];
-    if (s->host->own_users && setgroups(device_groups(s->spec, groups), groups))
-        return fail_errno(err, setup_code, NULL, "The jail's groups cannot be set");
-    int pidfd;
-    pid_t pid = jail_clone(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
-                               CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP,
-                           &pidfd);
-    if (pid == 0)
-        run_first(s);
-    if (pid < 0)
-        return fail_errno(err, setup_code, namespace_hint, "The jail's namespaces cannot be made");
-    ret->pid = pid;
-    ret->pidfd = pidfd;
-    if (write_maps(s->host, pid, slot, err))
-        return -1;
-    if (write(go, "g", 1) != 1)
-        return fail_errno(err, setup_code, NULL, "The jail's first process did not start");
-    return 0;
-}
-
-/* Reaps without looking; for launches that failed half-way. */
-static void discard(struct jail_process *p)
-{
-    if (p->pid > 0) {
-        pidfd_send_signal(p->pidfd, SIGKILL, NULL, 0);
-        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
+    if (p->in_cgroup && !cgroup_jail_remove(&host->cgroups, p->slot))
+        return false;
     if (p->pidfd >= 0)
         close(p->pidfd);
     if (p->report >= 0)
@@ -326,10 +103,25 @@ static void discard(struct jail_process *p)
         scratch_remove(p->scratch);
     free(p->scratch);
     *p = (struct jail_process){.pidfd = -1, .report = -1, .control = -1};
+    return true;
 }
 
-static int launch(const struct jail_host *host, const struct jail_spec *spec, unsigned slot,
-                  bool rehearse, struct jail_process *p, kgrade_error *err)
+/* Reaps without looking; for launches that failed half-way. */
+static void discard(const struct jail_host *host, struct jail_process *p)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    if (p->pid > 0) {
+        pidfd_send_signal(p->pidfd, SIGKILL, NULL, 0);
+        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    for (uint64_t end = io_now() + DISCARD_NS; !jail_release(host, p); nanosleep(&pause, NULL))
+        if (io_now() >= end)
+            p->in_cgroup = false; /* whoever has the slot next tries again */
+}
+
+static int launch(const struct jail_host *host, const struct jail_spec *spec, bool rehearse,
+                  struct jail_process *p, kgrade_error *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC))
@@ -338,57 +130,60 @@ static int launch(const struct jail_host *host, const struct jail_spec *spec, un
     cleanup_close int report = ends[1];
     if (pipe2(ends, O_CLOEXEC))
         return fail_errno(err, setup_code, NULL, "A pipe to the jail cannot be made");
-    cleanup_close int go_read = ends[0];
-    cleanup_close int go_write = ends[1];
+    p->control = ends[1];
+    cleanup_close int control = ends[0];
+    cleanup_close int cgroup = -1;
+    if (host->cgroups.fd >= 0) {
+        /* At the full level the first process counts, too. */
+        cgroup = cgroup_jail_make(&host->cgroups, p->slot, &spec->limits,
+                                  host->level == SANDBOX_FULL ? 1 : 0, err);
+        if (cgroup < 0)
+            return -1;
+        p->in_cgroup = true;
+    }
 
     if (host->level == SANDBOX_REDUCED) {
-        p->control = steal_fd(&go_write);
         struct reduced_start s = {.host = host,
                                   .spec = spec,
-                                  .slot = slot,
-                                  .control = go_read,
+                                  .slot = p->slot,
+                                  .control = control,
                                   .report = report,
+                                  .cgroup = cgroup,
                                   .rehearse = rehearse};
         return reduced_launch(&s, p, err);
     }
-    struct mounts mounts;
-    mounts_plan(&mounts, spec);
-    const uid_t user = JAIL_UID_BASE + slot;
-    struct start s = {.host = host,
-                      .spec = spec,
-                      .mounts = &mounts,
-                      .go = go_read,
-                      .report = report,
-                      .rehearse = rehearse};
-    int r = -1;
-    if (!host->can_mount || !mounts_open(&mounts, host->own_users ? &user : NULL, err))
-        r = launch_full(&s, slot, p, go_write, err);
-    mounts_close(&mounts);
-    return r;
+    struct full_start s = {.host = host,
+                           .spec = spec,
+                           .control = control,
+                           .report = report,
+                           .cgroup = cgroup,
+                           .rehearse = rehearse};
+    return full_launch(&s, p, err);
 }
 
 int jail_launch(const struct jail_host *host, const struct jail_spec *spec, unsigned slot,
                 bool rehearse, struct jail_process *ret, kgrade_error *err)
 {
-    struct jail_process p = {.pidfd = -1, .report = -1, .control = -1, .started = io_now()};
-    if (launch(host, spec, slot, rehearse, &p, err)) {
-        discard(&p);
+    struct jail_process p = {
+        .pidfd = -1, .report = -1, .control = -1, .slot = slot, .started = io_now()};
+    if (launch(host, spec, rehearse, &p, err)) {
+        discard(host, &p);
         return -1;
     }
     *ret = p;
     return 0;
 }
 
-void jail_process_kill(struct jail_process *p, bool at_once)
+void jail_process_kill(const struct jail_host *host, struct jail_process *p, bool at_once)
 {
-    if (p->control >= 0) {
-        close(p->control);
-        p->control = -1;
-    } else if (p->scratch) {
-        pidfd_send_signal(p->pidfd, SIGCONT, NULL, 0); /* in case the jail stopped it */
-    } else {
-        pidfd_send_signal(p->pidfd, at_once ? SIGKILL : SIGTERM, NULL, 0);
-    }
+    if (p->control >= 0)
+        close(steal_fd(&p->control));
+    if (!at_once)
+        return;
+    if (p->in_cgroup)
+        cgroup_jail_kill(&host->cgroups, p->slot);
+    /* At the reduced level it is needed to tidy up, and the jail may have stopped it. */
+    pidfd_send_signal(p->pidfd, host->level == SANDBOX_REDUCED ? SIGCONT : SIGKILL, NULL, 0);
 }
 
 /* The reports that the jail left in its pipe; nothing writes to it any more.  A failure counts more
@@ -408,7 +203,8 @@ static uint64_t to_ns(const struct timeval *t)
     return (uint64_t)t->tv_sec * IO_NS_PER_S + (uint64_t)t->tv_usec * 1000;
 }
 
-void jail_finish(struct jail_process *p, enum jail_cause cause, struct jail_status *ret)
+void jail_finish(const struct jail_host *host, struct jail_process *p, enum jail_cause cause,
+                 struct jail_status *ret)
 {
     struct rusage use;
     memset(&use, 0, sizeof use);
@@ -420,6 +216,8 @@ void jail_finish(struct jail_process *p, enum jail_cause cause, struct jail_stat
     ret->wall_ns = io_now() - p->started;
     ret->cpu_ns = to_ns(&use.ru_utime) + to_ns(&use.ru_stime);
     ret->peak_bytes = (uint64_t)use.ru_maxrss * 1024;
+    if (p->in_cgroup)
+        cgroup_jail_usage(&host->cgroups, p->slot, ret);
 
     const struct jail_report report = read_reports(p->report);
     if (report.at)
@@ -443,7 +241,6 @@ void jail_finish(struct jail_process *p, enum jail_cause cause, struct jail_stat
         ret->end = JAIL_SIGNALLED; /* for example by the kernel when memory ran out */
         ret->code = WTERMSIG(first_status);
     }
-    discard(p);
 }
 
 int jail_rehearse(const struct jail_host *host, kgrade_error *err)
@@ -466,9 +263,10 @@ int jail_rehearse(const struct jail_host *host, kgrade_error *err)
         struct pollfd dead = {.fd = p.pidfd, .events = POLLIN};
         bool late = poll(&dead, 1, 10000) <= 0;
         if (late)
-            jail_process_kill(&p, true);
+            jail_process_kill(host, &p, true);
         struct jail_status status;
-        jail_finish(&p, late ? JAIL_CAUSE_DEADLINE : JAIL_CAUSE_NONE, &status);
+        jail_finish(host, &p, late ? JAIL_CAUSE_DEADLINE : JAIL_CAUSE_NONE, &status);
+        discard(host, &p);
         if (status.end == JAIL_EXITED && status.code == 0)
             return 0;
         if (status.end == JAIL_NOT_STARTED)
@@ -477,7 +275,7 @@ int jail_rehearse(const struct jail_host *host, kgrade_error *err)
             fail(&cause, setup_code, NULL, "A trial jail ended with %d, %d.", (int)status.end,
                  status.code);
     }
-    return fail(err, "sandbox_unavailable", cause.hint[0] ? cause.hint : namespace_hint,
+    return fail(err, "sandbox_unavailable", cause.hint[0] ? cause.hint : full_hint,
                 "The %s sandbox cannot be had here. %s", sandbox_level_name(host->level),
                 cause.message);
 }

@@ -135,10 +135,11 @@ int payload_drop_privileges(kgrade_error *err)
 int payload_exec(const struct jail_spec *spec, const struct filter *filter, kgrade_error *err)
 {
     umask(022);
-    struct sigaction normal = {.sa_handler = SIG_DFL};
+    /* All zero is the kernel's own structure for the default; the C library's function would refuse
+     * its own two signals, which posix_spawn has made ignored. */
+    static const unsigned char normal[64];
     for (int s = 1; s < NSIG; s++)
-        sigaction(s, &normal,
-                  NULL); /* refuses SIGKILL, SIGSTOP and the C library's own: no matter */
+        syscall(SYS_rt_sigaction, s, normal, NULL, 8); /* refuses SIGKILL and SIGSTOP: no matter */
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

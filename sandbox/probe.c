@@ -69,7 +69,7 @@ static bool sysctl_is(const char *path, const char *value)
 static bool try_namespaces(int flags, struct outcome *o)
 {
     int pidfd;
-    pid_t pid = jail_clone(flags, &pidfd);
+    pid_t pid = jail_clone((unsigned)flags, -1, &pidfd);
     if (pid == 0)
         _exit(0);
     if (pid < 0) {
@@ -177,7 +177,7 @@ static void probe_mount_api(struct context *c, struct outcome *o)
 {
     (void)c;
     int pidfd;
-    pid_t pid = jail_clone(CLONE_NEWUSER | CLONE_NEWNS, &pidfd);
+    pid_t pid = jail_clone(CLONE_NEWUSER | CLONE_NEWNS, -1, &pidfd);
     if (pid == 0) {
         struct mount_attr attr = {.attr_set = MOUNT_ATTR_NOSUID};
         _exit(mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof attr) ? errno & 0xff : 0);
@@ -213,7 +213,7 @@ static void probe_pidfd(struct context *c, struct outcome *o)
 {
     (void)c;
     int pidfd;
-    pid_t pid = jail_clone(0, &pidfd);
+    pid_t pid = jail_clone(0, -1, &pidfd);
     if (pid == 0) {
         for (;;)
             pause();
@@ -237,31 +237,76 @@ static void probe_pidfd(struct context *c, struct outcome *o)
         ;
 }
 
-static void probe_cgroup(struct context *c, struct outcome *o)
+static void probe_time(struct context *c, struct outcome *o)
 {
     (void)c;
-    char path[512] = "", folder[600], file[700], controllers[256];
-    cleanup_file FILE *f = fopen("/proc/self/cgroup", "re");
-    char line[512];
-    while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "0::", 3))
-            snprintf(path, sizeof path, "%.500s", line + 3);
-    path[strcspn(path, "\n")] = 0;
-    if (!path[0]) {
-        say(o, false, "no cgroup v2 hierarchy");
+    int pidfd;
+    pid_t pid = jail_clone(CLONE_NEWUSER, -1, &pidfd);
+    if (pid == 0)
+        _exit(unshare(CLONE_NEWTIME) ? errno & 0xff : 0);
+    if (pid < 0) {
+        say_errno(o, "cannot be tried without user namespaces");
         return;
     }
-    snprintf(folder, sizeof folder, "/sys/fs/cgroup%s", path);
-    snprintf(file, sizeof file, "%s/cgroup.controllers", folder);
-    if (!read_line(file, controllers, sizeof controllers)) {
-        say_errno(o, "the cgroup's controllers cannot be read (a hybrid hierarchy?)");
+    close(pidfd);
+    int status;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    errno = WEXITSTATUS(status);
+    if (status == 0)
+        say(o, true, "can be made");
+    else
+        say_errno(o, "unshare");
+}
+
+/* Control groups.  Opening a group runs a trial process through one. */
+
+static bool open_group(struct cgroup_group *ret, struct outcome *o)
+{
+    kgrade_error err;
+    if (cgroup_home_step_aside(&cgroup_real_places, &err) == 0 && cgroup_group_open(ret, &err) == 0)
+        return true;
+    say(o, false, err.message);
+    snprintf(o->fix, sizeof o->fix, "%.255s", err.hint);
+    return false;
+}
+
+static void probe_cgroup_limits(struct context *c, struct outcome *o)
+{
+    (void)c;
+    struct cgroup_group g;
+    if (!open_group(&g, o)) {
+        char why[200];
+        snprintf(why, sizeof why, "%.199s", o->detail);
+        snprintf(o->detail, sizeof o->detail, "%s  Limits hold per process.", why);
         return;
     }
-    bool both = strstr(controllers, "memory") && strstr(controllers, "pids");
-    bool mine = access(folder, W_OK) == 0;
-    o->works = both && mine;
-    snprintf(o->detail, sizeof o->detail, "controllers: %.150s; %s", controllers,
-             mine ? "writable" : "not delegated to this user");
+    o->works = g.have.memory && g.have.pids;
+    snprintf(o->detail, sizeof o->detail, "in %.100s: memory %s, processes %s, CPU %s%s",
+             g.home.folder, g.have.memory ? "yes" : "no", g.have.pids ? "yes" : "no",
+             g.have.cpu ? "yes" : "no", o->works ? "" : "; limits hold per process");
+    if (!o->works && g.home.is_root)
+        snprintf(o->fix, sizeof o->fix,
+                 "pass the controllers memory, pids and cpu on in cgroup.subtree_control of "
+                 "%.60s, or run under systemd with Delegate=yes; a controller that is mounted as "
+                 "version 1 cannot be had",
+                 g.home.folder);
+    cgroup_group_close(&g);
+}
+
+static void probe_cgroup_kill(struct context *c, struct outcome *o)
+{
+    (void)c;
+    struct cgroup_group g;
+    if (!open_group(&g, o))
+        return;
+    if (g.can_kill)
+        snprintf(o->detail, sizeof o->detail, "a trial process in %.180s was killed and gone",
+                 g.home.folder);
+    else
+        say(o, false, "cgroups have no cgroup.kill");
+    o->works = g.can_kill;
+    cgroup_group_close(&g);
 }
 
 /* All together */
@@ -290,8 +335,10 @@ static const struct test {
      "run the service as root, with users 64000 to 64255 mapped"},
     {"landlock", false, false, probe_landlock,
      "boot with landlock among the security modules (lsm=landlock,...)"},
-    {"cgroup_limits", false, false, probe_cgroup,
+    {"time_namespace", false, true, probe_time, "a kernel with CONFIG_TIME_NS is needed"},
+    {"cgroup_limits", false, false, probe_cgroup_limits,
      "boot with the unified hierarchy, and run under systemd with Delegate=yes"},
+    {"cgroup_kill", false, false, probe_cgroup_kill, "Linux 5.14 or newer is needed"},
 };
 
 _Static_assert(sizeof tests / sizeof *tests <= SANDBOX_MAX_PROBES, "room for all probes");
@@ -334,6 +381,7 @@ size_t sandbox_probe_all(struct sandbox_probe probes[SANDBOX_MAX_PROBES],
 {
     struct context c;
     memset(&c, 0, sizeof c);
+    cgroup_home_step_aside(&cgroup_real_places, NULL); /* the children try again, and tell */
     c.have_host = jail_host_init(&c.host, SANDBOX_FULL, &c.host_error) == 0;
     size_t n = 0;
     *ret_level = SANDBOX_FULL;

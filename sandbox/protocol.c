@@ -169,6 +169,10 @@ static int check_header(const struct header *h, size_t n_passed, kgrade_error *e
         return invalid(err, "limits.wall_ns is 0 or above 24 hours");
     if (l->tmp_bytes == 0 || l->tmp_bytes > PROTOCOL_MAX_TMP_BYTES)
         return invalid(err, "limits.tmp_bytes is 0 or above 1 TiB");
+    if (l->memory_total_bytes > PROTOCOL_MAX_TOTAL_BYTES)
+        return invalid(err, "limits.memory_total_bytes is above 1 PiB");
+    if (l->cpu_percent > PROTOCOL_MAX_CPU_PERCENT)
+        return invalid(err, "limits.cpu_percent is above 1000000");
     if (l->processes == 0 || l->processes > PROTOCOL_MAX_PROCESSES)
         return invalid(err, "limits.processes is 0 or above 1000000");
     if (l->open_files < 3 || l->open_files > PROTOCOL_MAX_OPEN_FILES)
@@ -273,10 +277,13 @@ void protocol_take_fds(struct protocol_request *request, const int *passed)
 int protocol_read_status(const void *data, size_t size, struct jail_status *ret, kgrade_error *err)
 {
     struct protocol_status message;
+    unsigned char flag = 2;
     bool known = size == sizeof message;
     if (known) {
         memcpy(&message, data, sizeof message);
-        known = message.magic == PROTOCOL_STATUS_MAGIC && message.size == sizeof message;
+        memcpy(&flag, &message.status.out_of_memory, sizeof flag); /* may be no bool yet */
+        known = message.magic == PROTOCOL_STATUS_MAGIC && message.size == sizeof message &&
+                (unsigned)message.status.end <= JAIL_NOT_STARTED && flag <= 1;
     }
     if (!known)
         return fail(err, "spawner_failed", "Client and spawner must come from the same build.",

@@ -21,6 +21,8 @@
 #define PROTOCOL_MAX_ENV 128u
 #define PROTOCOL_MAX_WALL_NS (24ull * 3600 * IO_NS_PER_S)
 #define PROTOCOL_MAX_TMP_BYTES (1ull << 40)
+#define PROTOCOL_MAX_TOTAL_BYTES (1ull << 50)
+#define PROTOCOL_MAX_CPU_PERCENT 1000000u
 #define PROTOCOL_MAX_PROCESSES 1000000u
 #define PROTOCOL_MAX_OPEN_FILES 1000000u
 /* The leash, three standard descriptors, extra ones. */

@@ -102,6 +102,8 @@ static int run_payload(const struct reduced_start *s, const char *scratch, int *
 _Noreturn static void end(const struct reduced_start *s, const char *scratch,
                           const int *wait_status)
 {
+    if (s->cgroup >= 0)
+        cgroup_write(s->cgroup, "cgroup.kill", "1"); /* all at once, where the kernel has it */
     /* What cannot be killed is not dead: wait for it like a PID namespace would. */
     tree_kill_below_self(NULL, 0, IO_NO_DEADLINE);
     if (wait_status) {
@@ -150,13 +152,13 @@ static void prefer_for_oom(void)
 
 static int set_up(const struct reduced_start *s, int *ret_signals, kgrade_error *err)
 {
-    int keep[5 + JAIL_MAX_FDS] = {s->control, s->report, s->spec->stdin_fd, s->spec->stdout_fd,
-                                  s->spec->stderr_fd};
+    int keep[6 + JAIL_MAX_FDS] = {s->control,        s->report,          s->cgroup,
+                                  s->spec->stdin_fd, s->spec->stdout_fd, s->spec->stderr_fd};
     for (size_t i = 0; i < s->spec->n_fds; i++)
-        keep[5 + i] = s->spec->fds[i];
+        keep[6 + i] = s->spec->fds[i];
     sigset_t all;
     sigfillset(&all);
-    if (payload_close_others(keep, 5 + s->spec->n_fds))
+    if (payload_close_others(keep, 6 + s->spec->n_fds))
         return fail_errno(err, setup_code, NULL, "Inherited descriptors cannot be closed");
     prefer_for_oom();
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) || prctl(PR_SET_DUMPABLE, 0) ||
@@ -177,7 +179,8 @@ _Noreturn static void run_first(const struct reduced_start *s, const char *scrat
     int signals = -1;
     if (set_up(s, &signals, &err))
         payload_fail(s->report, &err);
-    pid_t payload = fork();
+    int pidfd;
+    pid_t payload = jail_clone(0, s->cgroup, &pidfd);
     if (payload < 0) {
         fail_errno(&err, setup_code, NULL, "The jail's program cannot be forked");
         payload_fail(s->report, &err);
@@ -194,8 +197,8 @@ _Noreturn static void run_first(const struct reduced_start *s, const char *scrat
         payload_fail(report, &err);
     }
     prctl(PR_SET_NAME, "kgrade-jail");
-    int keep[] = {s->control, s->report, signals};
-    if (close_range(0, 2, 0) || payload_close_others(keep, 3)) {
+    int keep[] = {s->control, s->report, s->cgroup, signals};
+    if (close_range(0, 2, 0) || payload_close_others(keep, 4)) {
         kill(payload, SIGKILL);
         _exit(1);
     }
@@ -214,7 +217,7 @@ int reduced_launch(const struct reduced_start *s, struct jail_process *ret, kgra
     if (!ret->scratch)
         return -1;
     int pidfd;
-    pid_t pid = jail_clone(0, &pidfd);
+    pid_t pid = jail_clone(0, -1, &pidfd);
     if (pid == 0)
         run_first(s, ret->scratch);
     if (pid < 0)

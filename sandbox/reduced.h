@@ -22,6 +22,7 @@ struct reduced_start {
     unsigned slot;
     int control; /* read end; its closing asks for the end of the jail */
     int report;  /* write end */
+    int cgroup;  /* folder, for the program and what it starts; -1: none */
     bool rehearse;
 };
 

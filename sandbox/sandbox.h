@@ -2,9 +2,9 @@
  * The sandbox: running a program that may be hostile, and knowing that it is gone afterwards.
  *
  * A caller starts one spawner, a small single-threaded process of its own, and asks it for jails. A
- * jail is one program with its own user, mount, PID, network, IPC, UTS and cgroup namespaces, a
- * private root that holds only what the caller binds, a system-call filter and limits.  The spawner
- * does all forking, so a threaded caller never forks.
+ * jail is one program with its own user, mount, PID, network, IPC, UTS, cgroup and time namespaces,
+ * a private root that holds only what the caller binds, a system-call filter and limits.  The
+ * spawner does all forking, so a threaded caller never forks.
  *
  * Every jail hangs on a leash: a socket pair whose one end the caller holds.  Closing that end, or
  * dying, kills the jail with everything in it; the spawner's death does the same.
@@ -40,7 +40,8 @@ struct sandbox_probe {
 #define SANDBOX_MAX_PROBES 16
 
 /* Tries each mechanism in a child process.  Fills at most SANDBOX_MAX_PROBES entries, returns how
- * many. *ret_level is the best level this machine gives. */
+ * many. *ret_level is the best level this machine gives.  Leaves the caller's cgroup like
+ * sandbox_start. */
 size_t sandbox_probe_all(struct sandbox_probe probes[SANDBOX_MAX_PROBES],
                          enum sandbox_level *ret_level);
 
@@ -52,7 +53,11 @@ struct sandbox_options {
 };
 
 /* Starts the spawner.  Errors: `sandbox_unavailable` (the level cannot be had; the hint says what
- * is missing), `spawner_failed`. */
+ * is missing), `spawner_failed`.
+ *
+ * Where the calling process is alone in a cgroup that has been delegated to it (systemd:
+ * Delegate=yes), it moves with all its threads into a leaf of that, so that jails can have cgroups
+ * with limits beside it.  Elsewhere nothing is moved, and jails do without. */
 int sandbox_start(const struct sandbox_options *options, struct sandbox **ret, kgrade_error *err);
 
 /* Kills every jail, ends the spawner and reaps it.  NULL is allowed. */
@@ -83,11 +88,14 @@ struct jail_bind {
 struct jail_limits {
     uint64_t wall_ns;      /* from spawn to death, at most 24 hours */
     uint64_t cpu_seconds;  /* RLIMIT_CPU per process; 0: none */
+    uint64_t cpu_percent;  /* of one CPU, for all processes together, by cgroup; 0: none */
     uint64_t memory_bytes; /* RLIMIT_AS per process; 0: none (a GPU driver reserves terabytes) */
-    uint64_t file_bytes;   /* RLIMIT_FSIZE; 0: nothing can be written to files */
-    uint64_t tmp_bytes;    /* size of the private /tmp, also of /dev/shm */
-    uint64_t processes;    /* RLIMIT_NPROC, threads counted */
-    uint64_t open_files;   /* RLIMIT_NOFILE */
+    /* What all processes together may occupy, with /tmp and /dev/shm, by cgroup; 0: none. */
+    uint64_t memory_total_bytes;
+    uint64_t file_bytes; /* RLIMIT_FSIZE; 0: nothing can be written to files */
+    uint64_t tmp_bytes;  /* size of the private /tmp, also of /dev/shm */
+    uint64_t processes;  /* RLIMIT_NPROC, threads counted; also by cgroup */
+    uint64_t open_files; /* RLIMIT_NOFILE */
 };
 
 #define JAIL_MAX_BINDS 48
@@ -124,9 +132,14 @@ struct jail_status {
     enum jail_end end;
     int code;
     uint64_t wall_ns;
-    uint64_t cpu_ns;     /* user + system, all processes that were reaped */
-    uint64_t peak_bytes; /* largest resident set of one process */
-    kgrade_error error;  /* for JAIL_NOT_STARTED */
+    uint64_t cpu_ns; /* user + system, all processes that were reaped */
+    /* The most that the whole jail occupied; without a memory cgroup (memory.peak, Linux 5.19) the
+     * largest resident set of one process. */
+    uint64_t peak_bytes;
+    /* The kernel killed in the jail because it went over memory_total_bytes; then all of it is
+     * killed, and `end` is JAIL_SIGNALLED.  Never set without a memory cgroup. */
+    bool out_of_memory;
+    kgrade_error error; /* for JAIL_NOT_STARTED */
 };
 
 struct jail; /* a running jail; owned by the caller */

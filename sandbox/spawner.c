@@ -3,8 +3,8 @@
  *
  * One loop waits for requests, for the deaths of jails, for leashes that are let go and for
  * deadlines. It owns every jail; when the request socket closes, for whatever reason, it kills them
- * all and ends. A jail dies with the spawner: its first process has a death signal (full level) or
- * watches a pipe (reduced level).  The spawner itself has no death signal: that would fire when the
+ * all and ends. A jail dies with the spawner: its first process watches a pipe and, at the full
+ * level, has a death signal.  The spawner itself has no death signal: that would fire when the
  * *thread* of the client that started it ends.
  */
 #define _GNU_SOURCE
@@ -26,7 +26,9 @@
 #include "protocol.h"
 #include "reduced.h"
 
-#define STOP_NS (5 * IO_NS_PER_S) /* how long the end waits for killed jails */
+#define STOP_NS (5 * IO_NS_PER_S)          /* how long the end waits for killed jails */
+#define EMPTY_FIRST_NS 500000              /* until a killed jail's cgroup is looked at again ... */
+#define EMPTY_LAST_NS (100 * IO_NS_PER_MS) /* ... and at most, doubling */
 
 struct slot {
     bool used;
@@ -34,6 +36,9 @@ struct slot {
     int leash;
     uint64_t deadline; /* of the jail; once it is being killed, of the grace for that */
     enum jail_cause cause;
+    bool finished;             /* the first process is reaped: its status is known */
+    struct jail_status status; /* to be told when the cgroup is empty, too */
+    uint64_t pause;            /* until that is looked at again */
 };
 
 struct spawner {
@@ -63,28 +68,40 @@ static void refuse(int leash, const kgrade_error *error)
     answer(leash, &status);
 }
 
-static void kill_slot(struct slot *slot, enum jail_cause cause)
+static void kill_slot(struct spawner *s, struct slot *slot, enum jail_cause cause)
 {
     bool again = slot->cause != JAIL_CAUSE_NONE;
     if (!again)
         slot->cause = cause;
-    jail_process_kill(&slot->process, again);
+    jail_process_kill(&s->host, &slot->process, again);
     slot->deadline = io_now() + JAIL_GRACE_NS;
 }
 
+/* The first process is dead.  At the full level so is everything else. */
 static void finish_slot(struct spawner *s, struct slot *slot)
 {
-    struct jail_status status;
-    jail_finish(&slot->process, slot->cause, &status);
+    jail_finish(&s->host, &slot->process, slot->cause, &slot->status);
+    slot->finished = true;
+    slot->pause = EMPTY_FIRST_NS;
     if (s->host.level == SANDBOX_REDUCED) {
         pid_t known[JAIL_MAX_RUNNING];
         size_t n = 0;
         for (size_t i = 0; i < JAIL_MAX_RUNNING; i++)
-            if (s->slots[i].used && &s->slots[i] != slot)
+            if (s->slots[i].used && !s->slots[i].finished)
                 known[n++] = s->slots[i].process.pid;
         reduced_kill_strays(known, n);
     }
-    answer(slot->leash, &status);
+}
+
+/* Says how a finished jail ended, when the kernel says that nothing lives in its cgroup. */
+static void release_slot(struct spawner *s, struct slot *slot)
+{
+    if (!jail_release(&s->host, &slot->process)) {
+        slot->deadline = io_now() + slot->pause;
+        slot->pause = 2 * slot->pause < EMPTY_LAST_NS ? 2 * slot->pause : EMPTY_LAST_NS;
+        return;
+    }
+    answer(slot->leash, &slot->status);
     close(slot->leash);
     slot->used = false;
 }
@@ -133,8 +150,9 @@ static int start_jail(struct spawner *s, const int *fds, size_t n_fds, size_t si
     return 0;
 }
 
-/* Takes one request.  False when the client is gone. */
-static bool take_request(struct spawner *s)
+/* Takes one request.  False when the client is gone.  An empty message also reads as nothing, so
+ * the hang-up is what counts. */
+static bool take_request(struct spawner *s, bool hung_up)
 {
     union {
         struct cmsghdr align;
@@ -149,7 +167,7 @@ static bool take_request(struct spawner *s)
     int fds[PROTOCOL_MAX_PASSED + 2];
     size_t n = passed_fds(&message, fds, sizeof fds / sizeof *fds);
     if (size == 0 && n == 0)
-        return false;
+        return !hung_up;
 
     kgrade_error err = {0};
     int started;
@@ -189,11 +207,13 @@ static void collect(struct spawner *s, bool requests, struct watch *w)
         struct slot *slot = &s->slots[i];
         if (!slot->used)
             continue;
+        if (slot->deadline < w->next)
+            w->next = slot->deadline;
+        if (slot->finished)
+            continue;
         add(w, slot->process.pidfd, slot);
         if (slot->cause == JAIL_CAUSE_NONE) /* else it is being killed: nothing more to hear */
             add(w, slot->leash, slot);
-        if (slot->deadline < w->next)
-            w->next = slot->deadline;
     }
 }
 
@@ -201,17 +221,25 @@ static void serve(struct spawner *s, const struct watch *w)
 {
     for (nfds_t i = 1; i < w->n; i++) {
         struct slot *slot = w->slots[i];
-        if (!w->fds[i].revents || !slot->used)
+        if (!w->fds[i].revents || !slot->used || slot->finished)
             continue;
-        if (w->fds[i].fd == slot->process.pidfd)
-            finish_slot(s, slot);
-        else
-            kill_slot(slot, JAIL_CAUSE_KILLED); /* any byte, or the other end is closed */
+        if (w->fds[i].fd != slot->process.pidfd) {
+            kill_slot(s, slot, JAIL_CAUSE_KILLED); /* any byte, or the other end is closed */
+            continue;
+        }
+        finish_slot(s, slot);
+        release_slot(s, slot);
     }
     uint64_t now = io_now();
-    for (size_t i = 0; i < JAIL_MAX_RUNNING; i++)
-        if (s->slots[i].used && now >= s->slots[i].deadline)
-            kill_slot(&s->slots[i], JAIL_CAUSE_DEADLINE);
+    for (size_t i = 0; i < JAIL_MAX_RUNNING; i++) {
+        struct slot *slot = &s->slots[i];
+        if (!slot->used || now < slot->deadline)
+            continue;
+        if (slot->finished)
+            release_slot(s, slot);
+        else
+            kill_slot(s, slot, JAIL_CAUSE_DEADLINE);
+    }
 }
 
 static void run(struct spawner *s)
@@ -222,7 +250,7 @@ static void run(struct spawner *s)
         if (poll(w.fds, w.n, io_poll_timeout(w.next)) < 0)
             continue;
         serve(s, &w);
-        if (w.fds[0].revents && !take_request(s))
+        if (w.fds[0].revents && !take_request(s, w.fds[0].revents & (POLLHUP | POLLERR)))
             return;
     }
 }
@@ -231,11 +259,11 @@ static void stop(struct spawner *s)
 {
     static struct watch w;
     for (size_t i = 0; i < JAIL_MAX_RUNNING; i++)
-        if (s->slots[i].used)
-            kill_slot(&s->slots[i], JAIL_CAUSE_KILLED);
+        if (s->slots[i].used && !s->slots[i].finished)
+            kill_slot(s, &s->slots[i], JAIL_CAUSE_KILLED);
     for (uint64_t end = io_now() + STOP_NS;;) {
         collect(s, false, &w);
-        if (w.n == 1 || io_now() >= end)
+        if ((w.n == 1 && w.next == IO_NO_DEADLINE) || io_now() >= end)
             return;
         if (poll(w.fds, w.n, io_poll_timeout(w.next < end ? w.next : end)) >= 0)
             serve(s, &w);
@@ -260,12 +288,14 @@ static int prepare(struct spawner *s, const char *level, kgrade_error *err)
         return -1;
     if (reduced && reduced_adopt_orphans())
         return fail_errno(err, "sandbox_unavailable", NULL, "Orphans cannot be adopted");
+    cgroup_group_open(&s->host.cgroups, NULL); /* without, jails have no cgroups */
     return jail_rehearse(&s->host, err);
 }
 
 int main(int argc, char **argv)
 {
     static struct spawner s;
+    s.host.cgroups = CGROUP_NO_GROUP;
     struct protocol_hello hello;
     memset(&hello, 0, sizeof hello);
     hello.magic = PROTOCOL_HELLO_MAGIC;
@@ -281,6 +311,7 @@ int main(int argc, char **argv)
         run(&s);
         stop(&s);
     }
+    cgroup_group_close(&s.host.cgroups);
     jail_host_free(&s.host);
     return hello.ready ? 0 : 3;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,11 +18,15 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
+#define FREEZE_ROUNDS 16 /* after so many, what could be found is killed anyhow */
+#define EMPTY_ROUNDS 3   /* where other children remain, so many tables must show nothing */
+
 struct process {
     pid_t pid;
     pid_t parent;
     long threads;
-    bool below; /* descends from us */
+    unsigned long long started; /* with the number, tells one process from the next */
+    bool below;                 /* descends from us */
     bool spared;
 };
 
@@ -47,13 +52,13 @@ static bool read_process(int proc, const char *pid, struct process *ret)
         return false;
     text[n] = 0;
     char *after = strrchr(text, ')');
-    int parent;
-    long threads;
+    struct process p = {.pid = (pid_t)atoi(pid)};
     if (!after ||
-        sscanf(after + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld",
-               &parent, &threads) != 2)
+        sscanf(after + 1,
+               " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+               &p.parent, &p.threads, &p.started) != 3)
         return false;
-    *ret = (struct process){.pid = (pid_t)atoi(pid), .parent = parent, .threads = threads};
+    *ret = p;
     return true;
 }
 
@@ -114,6 +119,37 @@ static void mark(struct table *t, pid_t self, const pid_t *spare, size_t n_spare
     }
 }
 
+/* A pidfd of exactly this process: its number may belong to somebody else by now. */
+static int open_process(const struct process *p)
+{
+    cleanup_close int fd = pidfd_open(p->pid, 0);
+    cleanup_close int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char name[16];
+    struct process now;
+    snprintf(name, sizeof name, "%d", (int)p->pid);
+    if (fd < 0 || proc < 0 || !read_process(proc, name, &now) || now.started != p->started)
+        return -1;
+    return steal_fd(&fd);
+}
+
+/* Takes the right to have children from all that is marked; returns how many still had it.  They
+ * cannot get it back, and count against the jail's number of processes until they are killed. */
+static size_t freeze_marked(const struct table *t)
+{
+    size_t fresh = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct process *p = &t->list[i];
+        const struct rlimit none = {0, 0};
+        struct rlimit had = none;
+        if (!p->below || p->spared)
+            continue;
+        cleanup_close int fd = open_process(p);
+        if (fd >= 0 && prlimit(p->pid, RLIMIT_NPROC, &none, &had) == 0 && had.rlim_max != 0)
+            fresh++;
+    }
+    return fresh;
+}
+
 static size_t kill_marked(const struct table *t, pid_t self)
 {
     size_t found = 0;
@@ -122,25 +158,40 @@ static size_t kill_marked(const struct table *t, pid_t self)
         if (!p->below || p->spared)
             continue;
         found++;
-        /* A process that may have no children cannot outrun the loop. */
-        const struct rlimit none = {0, 0};
-        prlimit(p->pid, RLIMIT_NPROC, &none, NULL);
-        kill(p->pid, SIGKILL);
+        cleanup_close int fd = open_process(p);
+        if (fd >= 0)
+            pidfd_send_signal(fd, SIGKILL, NULL, 0);
         if (p->parent == self)
             waitpid(p->pid, NULL, WNOHANG);
     }
     return found;
 }
 
+/* Whoever loses its parent becomes a child of ours, so without children there is nobody below.  A
+ * table of processes is no such proof: it is read while they come and go. */
+static bool reap_all(void)
+{
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        ;
+    return pid < 0 && errno == ECHILD;
+}
+
 bool tree_kill_below_self(const pid_t *spare, size_t n_spare, uint64_t deadline)
 {
     const struct timespec pause = {.tv_nsec = 500000};
+    const pid_t self = getpid();
+    unsigned rounds = 0, empty = 0;
     for (;;) {
+        if (n_spare == 0 && reap_all())
+            return true;
         cleanup_table struct table t = {0};
-        pid_t self = getpid();
         if (read_table(&t, NULL)) {
             mark(&t, self, spare, n_spare);
-            if (kill_marked(&t, self) == 0)
+            /* First all are frozen: killing some would make room for the children of others. */
+            if (freeze_marked(&t) == 0 || ++rounds % FREEZE_ROUNDS == 0)
+                empty = kill_marked(&t, self) == 0 ? empty + 1 : 0;
+            if (n_spare > 0 && empty == EMPTY_ROUNDS)
                 return true;
         }
         if (io_now() >= deadline)

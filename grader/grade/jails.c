@@ -17,9 +17,12 @@
 #define BUILD_MAX_PRODUCT_BYTES (256u << 20)
 #define BUILD_MEMORY_BYTES (8ull << 30)
 #define TMP_BYTES (1ull << 30)
+#define JAIL_TOTAL_BYTES (64ull << 30) /* of one jail, with its files in /tmp; libraries of GPUs are large */
+#define JAIL_TOTAL_PERCENT 75          /* of the machine's memory, if that is less */
 #define LOADER_FAILED 127 /* what the dynamic loader exits with when a library is missing */
 #define ASK_EVERY_NS (100 * IO_NS_PER_MS)
 #define DEATH_WAIT_NS (10 * IO_NS_PER_S)
+#define HANG_UP_WAIT_NS (2 * IO_NS_PER_S) /* from the end of a connection to the end of its process */
 
 /* What every jail sees of the machine: programs and libraries, nothing else.  /bin and /lib are links into /usr,
  * which the sandbox makes. */
@@ -69,18 +72,38 @@ static enum jail_policy policy_of(const struct device *device, enum device_step 
     return device->judge_needs_driver ? JAIL_REPLAY : JAIL_JUDGE;
 }
 
+static uint64_t total_bytes(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || size <= 0)
+        return JAIL_TOTAL_BYTES;
+    uint64_t share = (uint64_t)pages / 100 * JAIL_TOTAL_PERCENT * (uint64_t)size;
+    return share < JAIL_TOTAL_BYTES ? share : JAIL_TOTAL_BYTES;
+}
+
+/* Half of the machine: a build that takes all of it would disturb what is being timed. */
+static uint64_t build_cpu_percent(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return cpus > 2 ? 50 * (uint64_t)cpus : 100;
+}
+
 static struct jail_limits limits_of(const struct device *device, enum device_step step,
                                     uint64_t wall_ns)
 {
     struct jail_limits limits = {.wall_ns = wall_ns,
                                  .cpu_seconds = 0,
                                  .memory_bytes = device ? device->memory_bytes : 0,
+                                 .memory_total_bytes = total_bytes(),
                                  .file_bytes = JAILS_MAX_OUTPUT_BYTES,
                                  .tmp_bytes = TMP_BYTES,
                                  .processes = 64,
                                  .open_files = 256};
     if (step == STEP_BUILD) {
         limits.memory_bytes = BUILD_MEMORY_BYTES;
+        if (limits.memory_total_bytes > BUILD_MEMORY_BYTES)
+            limits.memory_total_bytes = BUILD_MEMORY_BYTES;
+        limits.cpu_percent = build_cpu_percent();
         limits.file_bytes = BUILD_MAX_PRODUCT_BYTES;
         limits.processes = 128;
     } else if (step == STEP_REPLAY) {
@@ -181,7 +204,7 @@ void jails_ask_while_waiting(bool (*go_on)(void *data), void *data)
     asked.data = data;
 }
 
-static bool go_on(void)
+bool jails_go_on(void)
 {
     return !asked.go_on || asked.go_on(asked.data);
 }
@@ -199,10 +222,17 @@ static bool wait_for_answer(const struct worker *worker, uint64_t deadline, bool
         struct pollfd p = {.fd = worker->socket, .events = POLLIN};
         if (poll(&p, 1, io_poll_timeout(next_question(deadline))) > 0)
             return true;
-        *ret_cancelled = !go_on();
+        *ret_cancelled = !jails_go_on();
         if (*ret_cancelled || io_now() >= deadline)
             return false;
     }
+}
+
+/* Whether a worker that has hung up ends by itself; one that lives on is up to something. */
+static bool is_gone(const struct worker *worker)
+{
+    struct pollfd p = {.fd = jail_poll_fd(worker->jail), .events = POLLIN};
+    return poll(&p, 1, io_poll_timeout(io_now() + HANG_UP_WAIT_NS)) > 0;
 }
 
 /* The worker is gone or must go: learns how it ended. */
@@ -252,6 +282,8 @@ void worker_request(struct worker *worker, json_t *request, const void *blob, si
         ret->answer = WORKER_GARBLED;
     else
         ret->answer = WORKER_DIED;
+    if (ret->answer == WORKER_DIED && !is_gone(worker))
+        ret->answer = WORKER_GARBLED;
     if (ret->answer != WORKER_DIED)
         jail_kill(worker->jail);
     settle(worker, ret);
@@ -380,7 +412,7 @@ static int wait_for_end(struct jail *jail, uint64_t deadline, struct jail_status
             *err = why;
             return -1;
         }
-        if (!go_on())
+        if (!jails_go_on())
             return fail(err, "cancelled", NULL, "The grade was cancelled.");
     }
 }

@@ -24,6 +24,8 @@ void spares_end(struct device_slot *slot);
 /* While this thread waits for a worker or a compiler, go_on is asked about ten times a second; false cancels what is
  * waited for.  A grade runs in one thread, from begin to end. NULL: never asked. */
 void jails_ask_while_waiting(bool (*go_on)(void *data), void *data);
+/* Asks now. */
+bool jails_go_on(void);
 
 /* How a request to a worker ended. */
 enum worker_answer {

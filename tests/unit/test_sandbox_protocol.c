@@ -132,6 +132,8 @@ static void test_limits(void **state)
     CHANGED(j.spec.limits.wall_ns = PROTOCOL_MAX_WALL_NS + 1);
     CHANGED(j.spec.limits.tmp_bytes = 0);
     CHANGED(j.spec.limits.tmp_bytes = PROTOCOL_MAX_TMP_BYTES + 1);
+    CHANGED(j.spec.limits.memory_total_bytes = PROTOCOL_MAX_TOTAL_BYTES + 1);
+    CHANGED(j.spec.limits.cpu_percent = PROTOCOL_MAX_CPU_PERCENT + 1);
     CHANGED(j.spec.limits.processes = 0);
     CHANGED(j.spec.limits.processes = PROTOCOL_MAX_PROCESSES + 1);
     CHANGED(j.spec.limits.open_files = 2);
@@ -183,12 +185,21 @@ static void test_status(void **state)
     memset(&m, 'x', sizeof m); /* no string in it ends */
     m.magic = PROTOCOL_STATUS_MAGIC;
     m.size = sizeof m;
+    m.status.end = JAIL_NOT_STARTED;
+    m.status.out_of_memory = true;
     struct jail_status status;
     kgrade_error err = {0};
     assert_int_equal(protocol_read_status(&m, sizeof m, &status, &err), 0);
     assert_int_equal(strlen(status.error.message), sizeof status.error.message - 1);
     assert_int_equal(protocol_read_status(&m, sizeof m - 1, &status, &err), -1);
     assert_string_equal(err.code, "spawner_failed");
+    m.status.end = (enum jail_end)(JAIL_NOT_STARTED + 1);
+    assert_int_equal(protocol_read_status(&m, sizeof m, &status, &err), -1);
+    m.status.end = JAIL_EXITED;
+    memset(&m.status.out_of_memory, 'x', 1);
+    assert_int_equal(protocol_read_status(&m, sizeof m, &status, &err), -1);
+    m.status.out_of_memory = false;
+    assert_int_equal(protocol_read_status(&m, sizeof m, &status, &err), 0);
     m.magic++;
     assert_int_equal(protocol_read_status(&m, sizeof m, &status, &err), -1);
 }
