@@ -37,6 +37,12 @@ struct device {
     /* Workers are started before they are needed.  Not for a device that is this machine's own CPU:
      * their starting would be heard in the measurements. */
     bool start_ahead;
+    /* Kernels are native code of the replayer's process and could bend its clock: times stand only where the grader's own
+     * clock would have shown it. */
+    bool runs_in_replayer;
+    /* A fault in one process may leave the device unusable for the next: after one, the slot must pass a health check.
+     * Not for a device that is processes only: their death says nothing about it. */
+    bool fault_is_sticky;
 
     /* The compiler's command line for /src/SOURCE -> /out/candidate.so; NULL-terminated into argv.
      * Returned strings live as long as the process.  `target` is the "target" of the replayer's information

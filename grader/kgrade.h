@@ -31,6 +31,7 @@ extern "C" {
 
 #define KGRADE_SCHEMA "kgrade.grade/1"
 #define KGRADE_MAX_SOURCE_BYTES (1u << 20)
+#define KGRADE_ID_DIGITS 32
 
 /* "0.1.0" */
 KGRADE_API const char *kgrade_version(void);
@@ -71,6 +72,19 @@ KGRADE_API int kgrade_task_skeleton(kgrade *engine, const char *task, const char
 KGRADE_API int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed,
                                  char **ret_json, kgrade_error *error);
 
+/* Whether a device works, as JSON: {"device", "ok", "checked_at", "took_ms", "reason", "suspect", "quarantined", "faults"}.
+ *
+ * The check is a kernel with a known answer, in fresh processes.  The engine makes one by itself after a fault that may
+ * have left the device unusable; check_now makes one now, waiting for a grade that runs (up to minutes), unless the last
+ * one failed less than ten seconds ago.  Without check_now this returns at once.
+ *
+ * "ok": the last check passed and nothing has happened since; false before the first, when "checked_at" is null.
+ * "quarantined": the last check failed, and grades end with infrastructure_error `device_quarantined` until one passes;
+ * "reason" ({"code", "message", "hint"}, else null) tells why.  "faults": how often the device became suspect.
+ * Errors: `unknown_device`. */
+KGRADE_API int kgrade_health(kgrade *engine, const char *device, bool check_now, char **ret_json,
+                             kgrade_error *error);
+
 /* A grade. */
 typedef enum kgrade_verdict {
     KGRADE_ACCEPTED,
@@ -90,16 +104,17 @@ typedef struct kgrade_request {
     const char *task, *device, *language; /* language NULL: the device's first */
     const char *source;
     size_t source_size;
+    const char *id; /* becomes the result's "id": KGRADE_ID_DIGITS lower-case hex digits; NULL: a random one */
 } kgrade_request;
 
 /* Called from the grading thread as a grade proceeds.  step is "building", "recording", "replaying", "judging" or
- * "done"; done and total count cases within the step.  Return false to cancel. */
+ * "done"; done and total count cases within the step.  "building" 1 of 1: it is built and waits for the device.  Return false to cancel. */
 typedef bool (*kgrade_progress)(void *data, const char *step, unsigned done, unsigned total);
 
 typedef struct kgrade_result kgrade_result;
 
 /* Checks a request without grading: `unknown_task`, `unknown_device`, `unknown_language`, `empty_source`,
- * `source_too_large`, `source_not_utf8`, `task_not_for_device`. */
+ * `source_too_large`, `source_not_utf8`, `task_not_for_device`, `bad_id`. */
 KGRADE_API int kgrade_check_request(kgrade *engine, const kgrade_request *request,
                                     kgrade_error *error);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 static struct {
-    enum log_level most;
+    atomic_uint most; /* enum log_level */
     bool journal;
 } settings = {.most = LOG_LEVEL_INFO};
 
@@ -33,9 +34,14 @@ static bool stderr_is_journal(void)
            !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
 }
 
+void log_set_level(enum log_level most)
+{
+    atomic_store_explicit(&settings.most, (unsigned)most, memory_order_relaxed);
+}
+
 void log_open(enum log_level most)
 {
-    settings.most = most;
+    log_set_level(most);
     settings.journal = stderr_is_journal();
 }
 
@@ -56,7 +62,7 @@ static size_t put_prefix(char *line, size_t size, enum log_level level)
 
 void log_line(enum log_level level, const char *format, ...)
 {
-    if (level > settings.most)
+    if ((unsigned)level > atomic_load_explicit(&settings.most, memory_order_relaxed))
         return;
     char line[LOG_MAX_LINE];
     size_t room = sizeof line - 1; /* the last byte is for the line's end */

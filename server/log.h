@@ -15,6 +15,8 @@ const char *log_level_name(enum log_level level);
 
 /* Sets what is written; call it before any thread starts. */
 void log_open(enum log_level most);
+/* Changes it, at any time. */
+void log_set_level(enum log_level most);
 
 /* Longer lines are cut at LOG_MAX_LINE bytes. */
 #define LOG_MAX_LINE 2048

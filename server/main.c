@@ -1,14 +1,15 @@
 /*
  * kgraded: grading over HTTP.
  *
- * Three kinds of thread: this one, which waits for signals and deadlines; the HTTP thread (http.h);
- * the grading threads (queue.h).  The library's spawner is started before any of them.
+ * The start, in this order: the engine, whose spawner must be forked before there are threads; the
+ * store; the jobs, which go on where the last process ended; the listener's clients.
  *
- * The end, in this order: no new connections; waiting grades are answered "shutting_down"; running
- * ones are given
- * --drain seconds, unless a second signal comes; what then still runs is answered "shutting_down"
- * too and told to stop; answers are sent; the HTTP thread ends; the grading threads end; the engine
- * closes.
+ * Threads: this one, for signals and the service manager; the HTTP thread and the keeper of its
+ * connections (http.h); those that grade (jobs.h); the store's writer; one that checks devices.
+ *
+ * The end: no new connections; who waits for a grade that has not begun is told where to ask for it
+ * later, and it stays queued in the store; running grades are given --drain seconds, unless a second
+ * signal comes; then they are stopped and stay queued too; answers are sent; everything closes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,23 +21,48 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../sandbox/base/fail.h"
 #include "../sandbox/base/io.h"
+#include "access/access.h"
+#include "access/command.h"
+#include "devices.h"
 #include "http/http.h"
+#include "jobs/jobs.h"
 #include "listen.h"
 #include "log.h"
+#include "metrics.h"
 #include "notify.h"
 #include "options.h"
-#include "jobs/queue.h"
+#include "places.h"
+#include "store/store.h"
 
 enum { EXIT_CLEAN = 0, EXIT_USAGE = 2, EXIT_INFRASTRUCTURE = 3 };
 
-#define DRAIN_POLL_NS (50 * IO_NS_PER_MS)
+/* How often the drain looks, and how often the service manager hears how things are. */
+#define DRAIN_LOOK_NS (50 * IO_NS_PER_MS)
+#define STATUS_NS (10 * IO_NS_PER_S)
 /* For sending answers that are due. */
 #define FLUSH_NS (5 * IO_NS_PER_S)
-/* For a cancelled grade to come back from what it is doing. */
-#define CANCEL_NS (25 * IO_NS_PER_S)
+/* For a grade that was told to stop to come back from what it is doing. */
+#define STOP_NS (25 * IO_NS_PER_S)
+/* For the store to write what it has been told. */
+#define STORE_CLOSE_NS (10 * IO_NS_PER_S)
 /* Descriptors beside those of connections. */
-#define OTHER_DESCRIPTORS 256
+#define OTHER_DESCRIPTORS 512
+
+/* All that main opens; what is NULL is not open. */
+struct service {
+    struct server_options options;
+    sigset_t awaited;
+    struct listener listener;
+    struct access *access;
+    struct metrics *metrics;
+    kgrade *engine;
+    struct store *store;
+    struct jobs *jobs;
+    struct devices *devices;
+    struct http *http;
+};
 
 static void report(const kgrade_error *e)
 {
@@ -51,6 +77,7 @@ static void block_signals(sigset_t *ret_awaited)
     sigemptyset(ret_awaited);
     sigaddset(ret_awaited, SIGTERM);
     sigaddset(ret_awaited, SIGINT);
+    sigaddset(ret_awaited, SIGHUP);
     sigprocmask(SIG_BLOCK, ret_awaited, NULL);
 }
 
@@ -83,83 +110,267 @@ static void allow_descriptors(const struct server_options *o)
                  (unsigned long long)limit.rlim_cur, o->max_connections);
 }
 
-/* Returns when there is nothing running any more, or it is to be cancelled. */
-static void drain(struct http *http, struct queue *queue, const sigset_t *awaited, unsigned seconds)
+static void count_grade(void *data, const char *result)
 {
-    uint64_t deadline = io_now() + seconds * IO_NS_PER_S;
-    while (queue_counts(queue).running) {
+    metrics_grade(data, result);
+}
+
+static struct jobs_options jobs_options_of(const struct service *s)
+{
+    const struct server_options *o = &s->options;
+    return (struct jobs_options){
+        .queue = o->queue,
+        .queue_per_owner = o->queue_per_owner,
+        .builds_ahead = o->builds_ahead,
+        .max_grade_s = o->max_grade,
+        .graded = count_grade,
+        .graded_data = s->metrics,
+    };
+}
+
+/* What can change while kgraded runs, from the settings to those who use it. */
+static void apply(const struct service *s)
+{
+    const struct server_options *o = &s->options;
+    log_set_level(o->log_level);
+    access_set_limits(s->access, &(struct access_limits){o->rate, o->burst, o->queue_per_owner});
+    if (s->jobs) {
+        const struct jobs_options jobs_options = jobs_options_of(s);
+        jobs_set_limits(s->jobs, &jobs_options);
+    }
+}
+
+/* The start. */
+
+static int start(struct service *s, kgrade_error *err)
+{
+    const struct server_options *o = &s->options;
+    const kgrade_options engine_options = {
+        .tasks = o->tasks,
+        .cache = o->cache,
+        .allow_reduced = o->allow_reduced,
+        .keep_spares = true,
+    };
+    if (kgrade_open(&engine_options, &s->engine, err) || places_make_parent(o->store, false, err) ||
+        store_open(o->store, &s->store, err))
+        return -1;
+    s->metrics = metrics_new();
+    if (!s->metrics)
+        return fail(err, "out_of_memory", NULL, "There is no memory for the counters.");
+
+    const struct jobs_options jobs_options = jobs_options_of(s);
+    if (jobs_open(s->engine, s->store, &jobs_options, &s->jobs, err) ||
+        devices_open(s->engine, &s->devices, err))
+        return -1;
+    const struct http_parts parts = {
+        .engine = s->engine,
+        .store = s->store,
+        .jobs = s->jobs,
+        .access = s->access,
+        .metrics = s->metrics,
+        .devices = s->devices,
+        .options = o,
+    };
+    int fd = s->listener.fd;
+    s->listener.fd = -1;
+    return http_start(fd, &parts, &s->http, err);
+}
+
+/* Running. */
+
+/* What is wrong stays as it was. */
+static void reload(struct service *s)
+{
+    char restart[256] = "";
+    kgrade_error e;
+    notify_reloading();
+    if (options_reload(&s->options, restart, sizeof restart, &e))
+        log_line(LOG_LEVEL_ERROR, "reload: the settings stay: %s", e.message);
+    else
+        apply(s);
+    if (restart[0])
+        log_line(LOG_LEVEL_WARNING, "reload: only a restart changes: %s", restart);
+    if (access_reload(s->access, &e))
+        log_line(LOG_LEVEL_ERROR, "reload: the tokens stay: %s", e.message);
+    else if (s->options.tokens_from_manager)
+        log_line(LOG_LEVEL_WARNING,
+                 "reload: the service manager renews the credential \"tokens\" only at a restart");
+    log_line(LOG_LEVEL_INFO, "reload: done");
+    notify_ready();
+}
+
+static void tell_status(const struct service *s)
+{
+    struct jobs_counts counts;
+    jobs_count(s->jobs, NULL, &counts);
+    notify_status("%u running, %u waiting, %llu graded", counts.running, counts.waiting,
+                  (unsigned long long)counts.done);
+}
+
+/* Until a signal asks for the end. */
+static void run(struct service *s)
+{
+    for (;;) {
+        tell_status(s);
+        uint64_t next = io_now() + STATUS_NS;
+        uint64_t feed = notify_watchdog(jobs_alive(s->jobs));
+        int signal_number = wait_for_signal(&s->awaited, feed < next ? feed : next);
+        if (signal_number == SIGHUP)
+            reload(s);
+        else if (signal_number)
+            return;
+    }
+}
+
+/* The end. */
+
+/* Returns when nothing is running any more, or it is to be stopped. */
+static void drain(struct service *s)
+{
+    struct jobs_counts counts;
+    uint64_t deadline = io_now() + s->options.drain * IO_NS_PER_S;
+    for (;;) {
+        jobs_count(s->jobs, NULL, &counts);
+        if (!counts.running)
+            return;
         uint64_t now = io_now();
         if (now >= deadline) {
-            log_line(LOG_LEVEL_WARNING, "shutdown: grades are cancelled after %u s", seconds);
+            log_line(LOG_LEVEL_WARNING, "shutdown: grades are stopped after %u s",
+                     s->options.drain);
             return;
         }
-        int again = wait_for_signal(awaited, now + DRAIN_POLL_NS < deadline ? now + DRAIN_POLL_NS
-                                                                            : deadline);
-        if (again) {
-            log_line(LOG_LEVEL_WARNING, "shutdown: grades are cancelled by signal=%s",
+        notify_watchdog(jobs_alive(s->jobs));
+        uint64_t look = now + DRAIN_LOOK_NS;
+        int again = wait_for_signal(&s->awaited, look < deadline ? look : deadline);
+        if (again && again != SIGHUP) {
+            log_line(LOG_LEVEL_WARNING, "shutdown: grades are stopped by signal=%s",
                      sigabbrev_np(again));
             return;
         }
-        http_enforce_deadlines(http);
     }
 }
 
-/* Returns false when a grade did not end: then its engine must not be closed. */
-static bool shut_down(struct http *http, struct queue *queue, const sigset_t *awaited,
-                      const struct server_options *o)
+static void stop_jobs(struct service *s)
 {
-    struct queue_counts counts = queue_counts(queue);
+    if (!s->jobs)
+        return;
+    jobs_drain(s->jobs);
+    jobs_stop_running(s->jobs);
+}
+
+/* False when something does not end, so that there is no orderly way out. */
+static bool shut_down(struct service *s)
+{
+    struct jobs_counts counts;
+    jobs_count(s->jobs, NULL, &counts);
     log_line(LOG_LEVEL_INFO, "shutdown: running=%u waiting=%u", counts.running, counts.waiting);
-    notify_send("STOPPING=1");
-    http_quiesce(http);
-    if (o->unix_path)
-        unlink(o->unix_path);
-    queue_drain(queue);
-    drain(http, queue, awaited, o->drain);
-    queue_cancel(queue);
-    if (!http_flush(http, io_now() + FLUSH_NS))
+    notify_stopping();
+    jobs_drain(s->jobs);
+    http_quiesce(s->http, s->listener.adopted);
+    listener_close(&s->listener);
+    drain(s);
+    stop_jobs(s);
+    if (!http_flush(s->http, io_now() + FLUSH_NS))
         log_line(LOG_LEVEL_WARNING, "shutdown: some clients did not take their answers");
-    return http_stop(http) && queue_stop(queue, io_now() + CANCEL_NS);
+    if (!http_stop(s->http))
+        return false;
+    s->http = NULL;
+    return true;
 }
 
-static int not_served(const struct server_options *o, const kgrade_error *e)
+/* What is open, in the order in which one needs the other.  False when a grade does not end: then
+ * neither the engine nor the store may be closed. */
+static bool close_all(struct service *s)
 {
-    if (o->unix_path)
-        unlink(o->unix_path);
+    uint64_t deadline = io_now() + STOP_NS;
+    if ((s->jobs && !jobs_close(s->jobs, deadline)) || !devices_close(s->devices, deadline))
+        return false;
+    unsigned lost = store_close(s->store, STORE_CLOSE_NS);
+    if (lost)
+        log_line(LOG_LEVEL_ERROR,
+                 "shutdown: %u grades ended but could not be stored; they are graded again", lost);
+    if (s->engine)
+        kgrade_close(s->engine);
+    metrics_free(s->metrics);
+    if (s->access)
+        access_close(s->access);
+    listener_close(&s->listener);
+    options_free(&s->options);
+    return true;
+}
+
+static int end_of(const kgrade_error *e)
+{
+    static const char *const ours[] = {"listen_failed",     "activation_failed", "file_unwritable",
+                                       "tokens_unwritable", "tokens_unreadable", "out_of_memory"};
     report(e);
-    return EXIT_INFRASTRUCTURE;
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (!strcmp(e->code, ours[i]))
+            return EXIT_INFRASTRUCTURE;
+    return EXIT_USAGE;
 }
 
-static int serve(int listen_fd, const char *url, kgrade *engine, const struct server_options *o,
-                 const sigset_t *awaited, bool *ret_ended)
+/* Whoever wonders where things are finds it in the log. */
+static void tell_places(const struct server_options *o)
 {
-    struct queue *queue;
-    struct http *http;
+    char config[256], store[256], cache[256], tokens[256];
+    log_line(LOG_LEVEL_INFO, "settings: config=%s store=%s cache=%s tokens=%s",
+             log_field(config, sizeof config, o->config), log_field(store, sizeof store, o->store),
+             log_field(cache, sizeof cache, o->cache), log_field(tokens, sizeof tokens, o->tokens));
+}
+
+/* From here on nothing that kgraded starts sees what the service manager has passed. */
+static int take_over(struct service *s, kgrade_error *err)
+{
+    notify_open();
+    if (access_open(s->options.tokens, &s->access, err))
+        return -1;
+    apply(s);
+    if (listener_open(&s->options, access_has_tokens(s->access), &s->listener, err))
+        return -1;
+    places_forget_manager();
+    tell_places(&s->options);
+    return 0;
+}
+
+static int serve(struct service *s)
+{
     kgrade_error e;
-    if (queue_start(engine, SERVER_WORKERS, o->queue, &queue, &e)) {
-        close(listen_fd);
-        return not_served(o, &e);
+    if (take_over(s, &e)) {
+        close_all(s);
+        return end_of(&e);
     }
-    if (http_start(listen_fd, engine, queue, o, &http, &e)) {
-        queue_drain(queue);
-        queue_stop(queue, IO_NO_DEADLINE);
-        return not_served(o, &e);
+    bool began = !start(s, &e);
+    bool ended = true;
+    if (began) {
+        log_line(LOG_LEVEL_INFO, "kgraded version=%s listens on %s", kgrade_version(),
+                 s->listener.url);
+        notify_ready();
+        run(s);
+        ended = shut_down(s);
+    } else {
+        report(&e);
+        /* Of what the store holds something may be running already. */
+        stop_jobs(s);
     }
-    log_line(LOG_LEVEL_INFO, "kgraded version=%s listens on %s", kgrade_version(), url);
-    notify_send("READY=1");
-    while (!wait_for_signal(awaited, http_enforce_deadlines(http)))
-        ;
-    *ret_ended = shut_down(http, queue, awaited, o);
-    log_line(*ret_ended ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "shutdown: %s",
-             *ret_ended ? "done" : "a grade did not end in time and is killed");
-    return *ret_ended ? EXIT_CLEAN : EXIT_INFRASTRUCTURE;
+    ended = ended && close_all(s);
+    if (began)
+        log_line(ended ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "shutdown: %s",
+                 ended ? "done"
+                       : "a grade or a check of a device did not end in time and is killed");
+    /* The jails of a grade that is still in the engine die with this process. */
+    if (!ended)
+        _exit(EXIT_INFRASTRUCTURE);
+    return began ? EXIT_CLEAN : EXIT_INFRASTRUCTURE;
 }
 
 int main(int argc, char **argv)
 {
-    struct server_options o;
+    struct service s = {.listener.fd = -1};
     kgrade_error e;
-    switch (options_parse(argc, argv, &o, &e)) {
+    if (argc > 1 && !strcmp(argv[1], "token"))
+        return access_command(argc - 1, argv + 1, &e) ? end_of(&e) : EXIT_CLEAN;
+    switch (options_parse(argc, argv, &s.options, &e)) {
     case OPTIONS_HELP:
         options_help();
         return EXIT_CLEAN;
@@ -172,35 +383,9 @@ int main(int argc, char **argv)
     case OPTIONS_RUN:
         break;
     }
-    log_open(o.log_level);
-    sigset_t awaited;
-    block_signals(&awaited);
+    log_open(s.options.log_level);
+    block_signals(&s.awaited);
     json_object_seed(0);
-    allow_descriptors(&o);
-
-    char url[LISTEN_MAX_URL];
-    int listen_fd = o.unix_path ? listen_unix(o.unix_path, url, &e) : listen_tcp(o.listen, url, &e);
-    if (listen_fd < 0) {
-        report(&e);
-        return strcmp(e.code, "listen_failed") ? EXIT_USAGE : EXIT_INFRASTRUCTURE;
-    }
-    const kgrade_options options = {
-        .tasks = o.tasks,
-        .cache = o.cache,
-        .allow_reduced = o.allow_reduced,
-        .keep_spares = true,
-    };
-    kgrade *engine;
-    if (kgrade_open(&options, &engine, &e)) {
-        close(listen_fd);
-        return not_served(&o, &e);
-    }
-    bool ended = true;
-    int status = serve(listen_fd, url, engine, &o, &awaited, &ended);
-    /* With a grade still in the engine there is no orderly way out; its jails die with this
-     * process. */
-    if (!ended)
-        _exit(status);
-    kgrade_close(engine);
-    return status;
+    allow_descriptors(&s.options);
+    return serve(&s);
 }

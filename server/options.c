@@ -1,240 +1,279 @@
 #define _GNU_SOURCE
 #include "options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../sandbox/base/fail.h"
+#include "config.h"
+#include "places.h"
+#include "settings.h"
 
-#define HINT "kgraded --help lists the options."
+#define HINT "kgraded --help lists the settings; kgraded.conf(5) explains them."
 
-enum {
-    OPT_LISTEN = 256,
-    OPT_UNIX,
-    OPT_TASKS,
-    OPT_CACHE,
-    OPT_ISOLATION,
-    OPT_MAX_BODY,
-    OPT_MAX_BUFFERED,
-    OPT_MAX_CONNECTIONS,
-    OPT_MAX_PER_ADDRESS,
-    OPT_QUEUE,
-    OPT_REQUEST_TIMEOUT,
-    OPT_DRAIN,
-    OPT_LOG_LEVEL,
-    OPT_VERSION,
+enum { MAX_SETTINGS = 40, FIRST_SETTING = 256, OPTION_VERSION };
+
+/* What one source of settings says. */
+struct layer {
+    struct server_options values;
+    unsigned line[MAX_SETTINGS]; /* where each was set, from 1; 0: it was not */
 };
 
-static const struct option long_options[] = {
-    {"listen", required_argument, NULL, OPT_LISTEN},
-    {"unix", required_argument, NULL, OPT_UNIX},
-    {"tasks", required_argument, NULL, OPT_TASKS},
-    {"cache", required_argument, NULL, OPT_CACHE},
-    {"isolation", required_argument, NULL, OPT_ISOLATION},
-    {"max-body", required_argument, NULL, OPT_MAX_BODY},
-    {"max-buffered", required_argument, NULL, OPT_MAX_BUFFERED},
-    {"max-connections", required_argument, NULL, OPT_MAX_CONNECTIONS},
-    {"max-per-address", required_argument, NULL, OPT_MAX_PER_ADDRESS},
-    {"queue", required_argument, NULL, OPT_QUEUE},
-    {"request-timeout", required_argument, NULL, OPT_REQUEST_TIMEOUT},
-    {"drain", required_argument, NULL, OPT_DRAIN},
-    {"log-level", required_argument, NULL, OPT_LOG_LEVEL},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
-};
-
-void options_help(void)
+void options_free(struct server_options *o)
 {
-    printf(
-        "Usage: kgraded [OPTION]...\n"
-        "Serves the grading of GPU kernels over HTTP.\n"
-        "\n"
-        "Where it listens and what it serves:\n"
-        "  --listen ADDR:PORT     loopback address and port, 0 for any free one (%s)\n"
-        "  --unix PATH            a Unix socket instead\n"
-        "  --tasks DIR            folder of tasks (as installed)\n"
-        "  --cache DIR            keeps compiled references and baselines (a private temporary "
-        "one)\n"
-        "  --isolation LEVEL      full: refuse to start without the full sandbox (default);\n"
-        "                         reduced: make do with what the machine can give\n"
-        "Limits; sizes take the suffixes K, M and G:\n"
-        "  --max-body BYTES       one request body (%uM)\n"
-        "  --max-buffered BYTES   all request bodies held at once (%uM)\n"
-        "  --max-connections N    open at once (%u)\n"
-        "  --max-per-address N    open at once from one address (as many as --max-connections)\n"
-        "  --queue N              grades that wait for their turn; more are refused (%u)\n"
-        "  --request-timeout S    to send a request, and again to take its answer (%u)\n"
-        "  --drain S              given to running grades at shutdown (%u)\n"
-        "Other:\n"
-        "  --log-level LEVEL      error, warning, info (default) or debug; the log goes to stderr\n"
-        "  --help, --version\n"
-        "\n"
-        "SIGTERM and SIGINT finish what runs and then end the server; a second one ends it now.\n"
-        "Exit status: 0 ended as asked, 2 usage, 3 something that kgraded needs is missing or "
-        "failed.\n",
-        SERVER_DEFAULT_LISTEN, SERVER_DEFAULT_MAX_BODY >> 20, SERVER_DEFAULT_MAX_BUFFERED >> 20,
-        SERVER_DEFAULT_CONNECTIONS, SERVER_DEFAULT_QUEUE, SERVER_DEFAULT_REQUEST_TIMEOUT_S,
-        SERVER_DEFAULT_DRAIN_S);
-}
-
-static int parse_number(const char *name, const char *text, bool suffixes, unsigned long long least,
-                        unsigned long long most, unsigned long long *ret, kgrade_error *err)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    bool good = isdigit((unsigned char)text[0]) && errno == 0;
-    if (good && suffixes && *end) {
-        static const char letters[] = "KMG";
-        const char *letter = strchr(letters, *end);
-        unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
-        good = letter && !end[1] && value <= most >> shift;
-        value <<= shift;
-        end++;
-    }
-    if (!good || *end || value < least || value > most)
-        return fail(err, "usage", HINT,
-                    "--%s takes a whole number from %llu to %llu, not '%.100s'.", name, least, most,
-                    text);
-    *ret = value;
-    return 0;
-}
-
-static int parse_unsigned(const char *name, const char *text, unsigned least, unsigned most,
-                          unsigned *ret, kgrade_error *err)
-{
-    unsigned long long value = 0;
-    if (parse_number(name, text, false, least, most, &value, err))
-        return -1;
-    *ret = (unsigned)value;
-    return 0;
-}
-
-static int parse_size(const char *name, const char *text, unsigned long long least,
-                      unsigned long long most, size_t *ret, kgrade_error *err)
-{
-    unsigned long long value = 0;
-    if (parse_number(name, text, true, least, most, &value, err))
-        return -1;
-    *ret = (size_t)value;
-    return 0;
-}
-
-static int parse_isolation(const char *text, bool *ret_reduced, kgrade_error *err)
-{
-    if (strcmp(text, "full") && strcmp(text, "reduced"))
-        return fail(err, "usage", HINT, "--isolation is full or reduced, not '%.100s'.", text);
-    *ret_reduced = !strcmp(text, "reduced");
-    return 0;
-}
-
-static int parse_log_level(const char *text, enum log_level *ret, kgrade_error *err)
-{
-    for (enum log_level level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {
-        if (!strcmp(text, log_level_name(level))) {
-            *ret = level;
-            return 0;
-        }
-    }
-    return fail(err, "usage", HINT, "--log-level is error, warning, info or debug, not '%.100s'.",
-                text);
-}
-
-static int parse_one(int option, const char *value, struct server_options *o, kgrade_error *err)
-{
-    switch (option) {
-    case OPT_LISTEN:
-        o->listen = value;
-        return 0;
-    case OPT_UNIX:
-        o->unix_path = value;
-        return 0;
-    case OPT_TASKS:
-        o->tasks = value;
-        return 0;
-    case OPT_CACHE:
-        o->cache = value;
-        return 0;
-    case OPT_ISOLATION:
-        return parse_isolation(value, &o->allow_reduced, err);
-    case OPT_MAX_BODY:
-        return parse_size("max-body", value, 1024, SERVER_MAX_MAX_BODY, &o->max_body, err);
-    case OPT_MAX_BUFFERED:
-        return parse_size("max-buffered", value, 1024, SERVER_MAX_MAX_BUFFERED, &o->max_buffered,
-                          err);
-    case OPT_MAX_CONNECTIONS:
-        return parse_unsigned("max-connections", value, 1, SERVER_MAX_CONNECTIONS,
-                              &o->max_connections, err);
-    case OPT_MAX_PER_ADDRESS:
-        return parse_unsigned("max-per-address", value, 1, SERVER_MAX_CONNECTIONS,
-                              &o->max_per_address, err);
-    case OPT_QUEUE:
-        return parse_unsigned("queue", value, 0, SERVER_MAX_QUEUE, &o->queue, err);
-    case OPT_REQUEST_TIMEOUT:
-        return parse_unsigned("request-timeout", value, 1, SERVER_MAX_REQUEST_TIMEOUT_S,
-                              &o->request_timeout, err);
-    case OPT_DRAIN:
-        return parse_unsigned("drain", value, 0, SERVER_MAX_DRAIN_S, &o->drain, err);
-    case OPT_LOG_LEVEL:
-        return parse_log_level(value, &o->log_level, err);
-    default:
-        return fail(err, "usage", HINT, "An option is unknown or lacks its value.");
+    for (size_t i = 0; i < settings_count; i++) {
+        if (settings[i].kind != SETTING_TEXT)
+            continue;
+        char **slot = (char **)((char *)o + settings[i].offset);
+        free(*slot);
+        *slot = NULL;
     }
 }
 
-enum options_outcome options_parse(int argc, char **argv, struct server_options *ret,
-                                   kgrade_error *err)
+static void layer_free(struct layer *layer)
 {
-    struct server_options o = {
-        .max_body = SERVER_DEFAULT_MAX_BODY,
-        .max_buffered = SERVER_DEFAULT_MAX_BUFFERED,
-        .max_connections = SERVER_DEFAULT_CONNECTIONS,
-        .queue = SERVER_DEFAULT_QUEUE,
-        .request_timeout = SERVER_DEFAULT_REQUEST_TIMEOUT_S,
-        .drain = SERVER_DEFAULT_DRAIN_S,
-        .log_level = LOG_LEVEL_INFO,
-    };
+    options_free(&layer->values);
+}
+
+static int unknown_setting(const char *name, kgrade_error *err)
+{
+    char hint[sizeof err->hint] = "The settings are";
+    for (size_t i = 0; i < settings_count; i++) {
+        size_t used = strlen(hint);
+        if (!settings[i].only_command)
+            snprintf(hint + used, sizeof hint - used, " %s", settings[i].name);
+    }
+    size_t used = strlen(hint);
+    snprintf(hint + used, sizeof hint - used, ".");
+    return fail(err, "config_invalid", hint, "there is no setting '%.100s'.", name);
+}
+
+static int set_from_file(void *data, const char *name, const char *value, unsigned line,
+                         kgrade_error *err)
+{
+    struct layer *layer = data;
+    const struct setting *setting = setting_find(name);
+    if (!setting)
+        return unknown_setting(name, err);
+    if (setting->only_command)
+        return fail(err, "config_invalid", NULL, "%s is for the command line only.", name);
+    unsigned *set = &layer->line[setting - settings];
+    if (*set)
+        return fail(err, "config_invalid", "Remove one of the two lines.",
+                    "%s is set in line %u already.", name, *set);
+    *set = line;
+    return setting_set(setting, "", value, &layer->values, err);
+}
+
+/* Everything from the command line but --help and --version, which end it. */
+static enum options_outcome read_command(int argc, char **argv, struct layer *layer,
+                                         kgrade_error *err)
+{
+    struct option words[MAX_SETTINGS + 3] = {{0}};
+    size_t n = 0;
+    for (; n < settings_count; n++)
+        words[n] = (struct option){settings[n].name, required_argument, NULL, FIRST_SETTING};
+    words[n++] = (struct option){"help", no_argument, NULL, 'h'};
+    words[n++] = (struct option){"version", no_argument, NULL, OPTION_VERSION};
 
     opterr = 0;
+    optind = 0; /* from the beginning, also when it has been read before */
     for (;;) {
-        int word = optind;
-        int option = getopt_long(argc, argv, "+:h", long_options, NULL);
+        int word = optind ? optind : 1;
+        int index = 0;
+        int option = getopt_long(argc, argv, "+:h", words, &index);
         if (option == -1)
             break;
         if (option == 'h')
             return OPTIONS_HELP;
-        if (option == OPT_VERSION)
+        if (option == OPTION_VERSION)
             return OPTIONS_VERSION;
         if (option == '?' || option == ':') {
             fail(err, "usage", HINT, "'%.100s' %s", argv[word],
                  option == ':' ? "needs a value." : "is not an option of kgraded.");
             return OPTIONS_BAD;
         }
-        if (parse_one(option, optarg, &o, err))
+        layer->line[index] = 1;
+        if (setting_set(&settings[index], "--", optarg, &layer->values, err))
             return OPTIONS_BAD;
     }
     if (optind < argc) {
         fail(err, "usage", HINT, "'%.100s' is one word too many.", argv[optind]);
         return OPTIONS_BAD;
     }
-    if (o.listen && o.unix_path) {
-        fail(err, "usage", HINT, "--listen and --unix exclude each other.");
-        return OPTIONS_BAD;
-    }
-    if (o.max_buffered < o.max_body) {
-        fail(err, "usage", HINT, "--max-buffered (%zu) must have room for one --max-body (%zu).",
-             o.max_buffered, o.max_body);
-        return OPTIONS_BAD;
-    }
-    if (!o.listen && !o.unix_path)
-        o.listen = SERVER_DEFAULT_LISTEN;
-    if (!o.max_per_address)
-        o.max_per_address = o.max_connections;
-    *ret = o;
     return OPTIONS_RUN;
+}
+
+static unsigned line_of(const struct layer *layer, const char *name)
+{
+    return layer->line[setting_find(name) - settings];
+}
+
+static int read_file(const struct server_options *command, struct layer *file, kgrade_error *err)
+{
+    const char *path = command->config ? command->config : PLACES_CONFIG;
+    int r = config_read(path, set_from_file, file, err);
+    if (r < 0)
+        return -1;
+    if (r > 0 && command->config)
+        return fail(err, "config_unreadable", NULL, "There is no file %.300s.", path);
+    if (r == 0 && !(file->values.config = strdup(path)))
+        return fail(err, "out_of_memory", NULL, "There is no memory for the settings.");
+    unsigned listen = line_of(file, "listen"), local = line_of(file, "unix");
+    if (listen && local)
+        return fail(err, "config_invalid", "Keep one of the two.",
+                    "%.300s:%u: listen and unix exclude each other.", path,
+                    listen > local ? listen : local);
+    return 0;
+}
+
+/* What the setting is taken from; NULL: neither. */
+static struct layer *source_of(size_t index, struct layer *command, struct layer *file)
+{
+    const char *name = settings[index].name;
+    bool is_listener = !strcmp(name, "listen") || !strcmp(name, "unix");
+    /* The layer of the file knows which file it is. */
+    if (!strcmp(name, "config"))
+        return file;
+    if (command->line[index])
+        return command;
+    if (is_listener && (line_of(command, "listen") || line_of(command, "unix")))
+        return NULL;
+    return file->line[index] ? file : NULL;
+}
+
+/* Moves to *o what each setting is after all. */
+static void merge(struct layer *command, struct layer *file, struct server_options *o)
+{
+    for (size_t i = 0; i < settings_count; i++) {
+        struct layer *source = source_of(i, command, file);
+        setting_preset(&settings[i], o);
+        if (source)
+            setting_swap(&settings[i], o, &source->values);
+    }
+}
+
+static int add_places(struct server_options *o, kgrade_error *err)
+{
+    if (!o->listen && !o->unix_path) {
+        o->default_listener = true;
+        o->unix_path = places_socket(err);
+        if (!o->unix_path)
+            return -1;
+    }
+    if (!o->store && !(o->store = places_store(err)))
+        return -1;
+    if (!o->cache)
+        o->cache = places_cache();
+    if (!o->tokens) {
+        o->tokens = places_tokens();
+        o->tokens_from_manager = o->tokens != NULL;
+    }
+    return 0;
+}
+
+static int complete(struct server_options *o, kgrade_error *err)
+{
+    if (o->max_buffered < o->max_body)
+        return fail(err, "usage", HINT, "max-buffered (%zu) must have room for one max-body (%zu).",
+                    o->max_buffered, o->max_body);
+    if (!o->max_per_address)
+        o->max_per_address = o->max_connections;
+    return 0;
+}
+
+/* All but the places. */
+static enum options_outcome read_layers(int argc, char **argv, struct server_options *o,
+                                        kgrade_error *err)
+{
+    __attribute__((cleanup(layer_free))) struct layer command = {0}, file = {0};
+    enum options_outcome outcome = read_command(argc, argv, &command, err);
+    if (outcome != OPTIONS_RUN)
+        return outcome;
+    if (line_of(&command, "listen") && line_of(&command, "unix")) {
+        fail(err, "usage", "Keep one of the two.", "--listen and --unix exclude each other.");
+        return OPTIONS_BAD;
+    }
+    if (read_file(&command.values, &file, err))
+        return OPTIONS_BAD;
+    merge(&command, &file, o);
+    return complete(o, err) ? OPTIONS_BAD : OPTIONS_RUN;
+}
+
+enum options_outcome options_parse(int argc, char **argv, struct server_options *ret,
+                                   kgrade_error *err)
+{
+    struct server_options o = {.argc = argc, .argv = argv};
+    enum options_outcome outcome = read_layers(argc, argv, &o, err);
+    if (outcome == OPTIONS_RUN && add_places(&o, err))
+        outcome = OPTIONS_BAD;
+    if (outcome == OPTIONS_RUN)
+        *ret = o;
+    else
+        options_free(&o);
+    return outcome;
+}
+
+/* Whether the setting is what only add_places has given. */
+static bool is_from_places(const struct setting *s, const struct server_options *now,
+                           const struct server_options *then)
+{
+    if (s->kind != SETTING_TEXT || *(char *const *)((const char *)then + s->offset))
+        return false;
+    return !strcmp(s->name, "unix")     ? now->default_listener
+           : !strcmp(s->name, "tokens") ? now->tokens_from_manager
+                                        : true;
+}
+
+int options_reload(struct server_options *o, char *ret_restart, size_t size, kgrade_error *err)
+{
+    struct server_options then = {0};
+    if (read_layers(o->argc, o->argv, &then, err) != OPTIONS_RUN) {
+        options_free(&then);
+        return -1;
+    }
+    size_t used = 0;
+    ret_restart[0] = 0;
+    for (size_t i = 0; i < settings_count; i++) {
+        const struct setting *s = &settings[i];
+        if (setting_same(s, o, &then) || is_from_places(s, o, &then))
+            continue;
+        if (s->reload)
+            setting_swap(s, o, &then);
+        else if (used < size)
+            used += (size_t)snprintf(ret_restart + used, size - used, "%s%s", used ? ", " : "",
+                                     s->name);
+    }
+    options_free(&then);
+    return 0;
+}
+
+void options_help(void)
+{
+    static const char *const titles[] = {
+        "Where it listens, what it serves, what it keeps:",
+        "Sharing; times are in seconds:",
+        "Limits; sizes take the suffixes K, M and G:",
+        "Other:",
+    };
+    printf(
+        "Usage: kgraded [--SETTING VALUE]...\n"
+        "       kgraded token NAME [--role agent|operator] [--file FILE]\n"
+        "Serves the grading of GPU kernels over HTTP.  Each setting may also stand in a file, as\n"
+        "\"setting = value\"; the default is in parentheses.\n");
+    for (size_t group = 0; group < sizeof titles / sizeof titles[0]; group++) {
+        printf("\n%s\n", titles[group]);
+        for (size_t i = 0; i < settings_count; i++)
+            if (settings[i].group == (enum setting_group)group)
+                setting_help(&settings[i]);
+    }
+    printf("  --help, --version\n"
+           "\n"
+           "SIGHUP reads file and tokens again.  SIGTERM and SIGINT finish what runs and then end "
+           "the\n"
+           "server; a second one ends it now.\n"
+           "Exit status: 0 ended as asked, 2 usage, 3 something that kgraded needs is missing or "
+           "failed.\n");
 }

@@ -3,8 +3,9 @@
  *
  * main.c finds the command, options.c reads its options, commands.c and grade.c carry commands out,
  * table.c and describe.c print for people, progress.c draws the moving line, text.c holds pure
- * helpers, remote/ talks to a server.  The program knows libkgrade by its public header alone, and
- * the server by its HTTP interface.
+ * helpers, db.c looks after the database of a server, remote/ talks to a server.  The program knows
+ * libkgrade by its public header alone, and the server by its HTTP interface and its database by
+ * SQLite.
  */
 #ifndef KGRADE_CLI_H
 #define KGRADE_CLI_H
@@ -19,9 +20,9 @@
 
 enum cli_exit {
     CLI_ACCEPTED = 0,
-    CLI_NOT_ACCEPTED =
-        1,         /* graded, and not accepted; a task not fit for use; a machine not ready */
-    CLI_USAGE = 2, /* bad options, files or requests */
+    /* Graded, and not accepted; a task not fit for use; a machine not ready; a damaged database. */
+    CLI_NOT_ACCEPTED = 1,
+    CLI_USAGE = 2,          /* bad options, files or requests */
     CLI_INFRASTRUCTURE = 3, /* nobody's candidate is to blame; the message says what is */
 };
 
@@ -100,6 +101,10 @@ enum cli_exit command_new(const struct cli *cli);
 enum cli_exit command_check_task(const struct cli *cli);
 enum cli_exit command_recording_show(const struct cli *cli);
 enum cli_exit command_doctor(const struct cli *cli);
+
+/* db.c */
+enum cli_exit command_db_backup(const struct cli *cli);
+enum cli_exit command_db_check(const struct cli *cli);
 
 /* grade.c */
 enum cli_exit command_grade(const struct cli *cli);

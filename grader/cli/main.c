@@ -50,6 +50,15 @@ static const char doctor_detail[] =
     "Tells what this machine can do: devices, compilers, sandbox mechanisms, clocks.  Each line\n"
     "that is not ok says how to fix it.";
 
+static const char db_backup_detail[] =
+    "Copies the database of kgraded into the new file FILE, which it checks.  kgraded may go on\n"
+    "using it; the copy is of one moment.  To restore: stop kgraded, put the copy in place of the\n"
+    "database, remove the files beside it that end in -wal and -shm, start kgraded.";
+
+static const char db_check_detail[] =
+    "Examines the database of kgraded from end to end, which takes a while for a large one.\n"
+    "Changes nothing; kgraded may go on using it.";
+
 static const enum option_id grade_options[] = {
     OPTION_TASK,      OPTION_DEVICE,     OPTION_LANGUAGE,  OPTION_JSON,
     OPTION_RECORDING, OPTION_ISOLATION,  OPTION_PRECISION, OPTION_MAX_SAMPLES,
@@ -86,6 +95,10 @@ const struct command commands[] = {
      command_leaderboard},
     {"doctor", "", "tell what this machine can do", doctor_detail, 0, doctor_options,
      command_doctor},
+    {"db backup", "DATABASE FILE ", "copy the database of kgraded", db_backup_detail, 2,
+     json_option, command_db_backup},
+    {"db check", "DATABASE ", "examine the database of kgraded", db_check_detail, 1, json_option,
+     command_db_check},
     {0},
 };
 
@@ -105,23 +118,41 @@ static const struct command *find_command(int argc, char **argv, int *ret_words)
     return NULL;
 }
 
+/* About the second word of a command that needs one; CLI_ACCEPTED when the first one needs none. */
+static enum cli_exit complain_second_word(int argc, char **argv)
+{
+    const char *names[8];
+    size_t n = 0;
+    char list[128] = "";
+    size_t first = strlen(argv[0]), used = 0;
+    for (const struct command *c = commands; c->name && n + 1 < sizeof names / sizeof names[0];
+         c++) {
+        if (strncmp(c->name, argv[0], first) != 0 || c->name[first] != ' ' || used >= sizeof list)
+            continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%skgrade %s", n ? ", " : "",
+                                 c->name);
+        names[n++] = c->name + first + 1;
+    }
+    if (!n)
+        return CLI_ACCEPTED;
+    names[n] = NULL;
+    if (argc < 2 || argv[1][0] == '-')
+        return options_complain(NULL, "%s needs another word: %s", argv[0], list);
+    const char *nearest = text_nearest(argv[1], names);
+    return options_complain(NULL, "There is no command %s %s; did you mean %s %s?", argv[0],
+                            argv[1], argv[0], nearest ? nearest : names[0]);
+}
+
 static enum cli_exit complain_command(int argc, char **argv)
 {
     const char *names[32];
     size_t n = 0;
     char words[128];
-    for (const struct command *c = commands; c->name && n + 1 < sizeof names / sizeof names[0];
-         c++) {
+    enum cli_exit status = complain_second_word(argc, argv);
+    if (status != CLI_ACCEPTED)
+        return status;
+    for (const struct command *c = commands; c->name && n + 1 < sizeof names / sizeof names[0]; c++)
         names[n++] = c->name;
-        const char *space = strchr(c->name, ' ');
-        size_t first = space ? (size_t)(space - c->name) : 0;
-        if (space && strlen(argv[0]) == first && !strncmp(argv[0], c->name, first)) {
-            if (argc < 2 || argv[1][0] == '-')
-                return options_complain(NULL, "%s needs another word: kgrade %s", argv[0], c->name);
-            return options_complain(NULL, "There is no command %s %s; did you mean %s?", argv[0],
-                                    argv[1], c->name);
-        }
-    }
     names[n] = NULL;
     snprintf(words, sizeof words, "%s", argv[0]);
     const char *nearest = text_nearest(words, names);

@@ -301,8 +301,8 @@ static const char about[] =
 
 static const char statuses[] =
     "Exit status: 0 accepted or done; 1 graded but not accepted, or a task not fit for use, or\n"
-    "a machine not ready; 2 a mistake in the command line or the request; 3 the infrastructure\n"
-    "failed.\n";
+    "a machine not ready, or a damaged database; 2 a mistake in the command line or the request;\n"
+    "3 the infrastructure failed.\n";
 
 void options_print_help(const struct command *command)
 {

@@ -9,7 +9,6 @@
 #include "../build/build.h"
 #include "../judge/judge.h"
 #include "../record/record.h"
-#include "../replay/replay.h"
 
 /* Changes with everything that a baseline's recording depends on. */
 static void make_key(const struct device *device, const struct task *task, const json_t *info,
@@ -37,11 +36,12 @@ static int wrap(const char *what, struct finding *f)
 }
 
 /* Every benchmark case of the baseline must be right before anything is compared with it. */
-static int verify(kgrade *engine, const struct device *device, const struct task *task,
-                  const struct task_case *cases, size_t n_cases, struct replay *replay,
-                  struct finding *f)
+int baseline_verify(kgrade *engine, const struct device *device, const struct task *task,
+                    const struct task_case *cases, size_t n_cases, uint64_t judge_ns,
+                    struct replay *replay, struct finding *f)
 {
     cleanup_judge struct judge_client judge = JUDGE_NONE;
+    judge.timeout_ns = judge_ns;
     if (judge_open(engine, device, replay_target(replay), task, replay->arena_fd, &judge, f))
         return -1;
     for (size_t i = 0; i < n_cases; i++) {
@@ -64,9 +64,9 @@ static int verify(kgrade *engine, const struct device *device, const struct task
     return 0;
 }
 
-static int record(kgrade *engine, const struct device *device, const struct task *task,
-                  const struct task_case *cases, size_t n_cases, struct replay *replay,
-                  struct bytes *ret, struct finding *f)
+int baseline_record(kgrade *engine, const struct device *device, const struct task *task,
+                    const struct task_case *cases, size_t n_cases, struct replay *replay,
+                    struct bytes *ret, struct finding *f)
 {
     const struct device_language *language = &device->languages[0];
     kgrade_error err = {.code = ""};
@@ -102,10 +102,10 @@ static int make(kgrade *engine, const struct device *device, const struct task *
     cleanup_replay struct replay replay = REPLAY_NONE;
     cleanup_bytes struct bytes recording = {0};
     if (replay_open(engine, device, task, cases, n_cases, &replay, f) ||
-        record(engine, device, task, cases, n_cases, &replay, &recording, f))
+        baseline_record(engine, device, task, cases, n_cases, &replay, &recording, f))
         return -1;
     if (replay_give(&replay, &recording, f) ||
-        verify(engine, device, task, cases, n_cases, &replay, f))
+        baseline_verify(engine, device, task, cases, n_cases, 0, &replay, f))
         return wrap("replayed", f);
     *ret = recording;
     recording = (struct bytes){0};

@@ -196,6 +196,7 @@ static bool device_missing(const kgrade_result *result)
     json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
     const char *code = json_string_value(json_object_get(json_object_get(json, "reason"), "code"));
     bool missing = code && (!strcmp(code, "device_unavailable") || !strcmp(code, "device_failed") ||
+                            !strcmp(code, "device_quarantined") ||
                             !strcmp(code, "compiler_missing"));
     json_decref(json);
     return missing;
@@ -214,9 +215,14 @@ static void check_baseline(struct lint *l, const struct device *device)
         report(l, check, true, "there is none; the task cannot be graded on this device");
         return;
     }
-    if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err) ||
-        grade_source(l->engine, l->task, device, &device->languages[0], (const char *)source.data,
-                     source.size, NULL, NULL, &result, &err)) {
+    if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err)) {
+        report(l, check, false, "%s", err.message);
+        return;
+    }
+    const kgrade_request request = {.source = (const char *)source.data,
+                                    .source_size = source.size};
+    if (grade_source(l->engine, l->task, device, &device->languages[0], &request, NULL, NULL,
+                     &result, &err)) {
         report(l, check, false, "%s", err.message);
         return;
     }

@@ -15,6 +15,7 @@
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
 #include "jails.h"
+#include "slot.h"
 
 #define SCRATCH_PREFIX "kgrade."
 
@@ -212,9 +213,7 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     engine->options.prefix = engine->options.tasks = engine->options.cache = NULL;
     pthread_mutex_init(&engine->cache_lock, NULL);
     for (size_t i = 0; i < ENGINE_MAX_DEVICES && device_registry[i]; i++) {
-        engine->slots[i].device = device_registry[i];
-        pthread_mutex_init(&engine->slots[i].lock, NULL);
-        pthread_mutex_init(&engine->slots[i].spares_lock, NULL);
+        slot_init(&engine->slots[i], device_registry[i]);
         engine->n_slots++;
     }
     engine_find_prefix(options, engine->prefix);
@@ -248,11 +247,8 @@ void kgrade_close(kgrade *engine)
         bytes_free(&engine->builds[i].library);
     for (size_t i = 0; i < engine->n_references; i++)
         bytes_free(&engine->references[i].library);
-    for (size_t i = 0; i < engine->n_slots; i++) {
-        json_decref(engine->slots[i].ceilings);
-        pthread_mutex_destroy(&engine->slots[i].spares_lock);
-        pthread_mutex_destroy(&engine->slots[i].lock);
-    }
+    for (size_t i = 0; i < engine->n_slots; i++)
+        slot_destroy(&engine->slots[i]);
     pthread_mutex_destroy(&engine->cache_lock);
     if (engine->scratch_folder[0])
         io_remove_tree(engine->scratch_folder, NULL);

@@ -54,12 +54,36 @@ struct spare {
     struct worker worker; /* jail NULL: a free place */
 };
 
+/* What is known of a device's state; see health.h. */
+struct health {
+    bool suspect;     /* something happened since the last check */
+    bool quarantined; /* the last check failed */
+    bool checking;
+    unsigned faults;      /* how often it became suspect */
+    uint64_t checked_ns;  /* end of the last check, CLOCK_MONOTONIC; 0: there was none */
+    int64_t checked_at;   /* the same in Unix seconds */
+    uint64_t took_ns;
+    kgrade_error reason; /* when quarantined */
+};
+
+struct slot_waiter;
+
+/* Who holds the slot has the device: one candidate at a time, from record to the last replay; see slot.h. */
 struct device_slot {
     const struct device *device;
-    pthread_mutex_t lock; /* one candidate at a time, from record to the last replay */
-    json_t *ceilings;     /* of the replayer's "ceilings"; NULL until measured; guarded by lock */
-    bool target_known;    /* guarded by lock */
-    char target[32];      /* what the replayer says to compile for; may be "" */
+
+    json_t *ceilings; /* of the replayer's "ceilings"; NULL until measured; for who holds the slot */
+    char health_key[HASH_HEX];
+    struct bytes health_recording; /* the health kernel, for who holds the slot; empty until the first check */
+
+    pthread_mutex_t lock; /* held for moments only; guards what follows */
+    pthread_cond_t served;
+    bool held;
+    struct slot_waiter *waiters; /* in the order in which they came */
+    bool target_known;
+    char target[32]; /* what the replayer says to compile for; may be "" */
+    struct health health;
+
     pthread_mutex_t spares_lock;
     struct spare spares[SPARES];
 };

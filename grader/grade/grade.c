@@ -15,11 +15,12 @@
 #include "../build/build.h"
 #include "baseline.h"
 #include "grade.h"
+#include "health.h"
 #include "result.h"
+#include "slot.h"
 
 #define MAX_CASES (2 * TASK_MAX_CASES)
 #define WARM_CALLS 20u
-#define ID_BYTES 16
 
 enum step {
     STEP_TIME_BUILD,
@@ -40,6 +41,7 @@ struct grade {
     const struct device_language *language; /* NULL when a recording is graded */
     const char *source;
     size_t source_size;
+    char id[KGRADE_ID_DIGITS + 1];
     kgrade_progress progress;
     void *progress_data;
     bool cancelled;
@@ -57,6 +59,8 @@ struct grade {
     struct recording *recording;
     struct bytes public_recording; /* without the hidden cases: may leave the house */
     struct replay candidate, baseline;
+    size_t recording_from; /* the first case of the part that is being recorded */
+    unsigned faults;       /* of the device when the candidate's replayer was opened */
     struct judge_client judge;
     bool build_cached;
     uint64_t started_ns, held_ns, step_ns[STEP_TIMES];
@@ -129,23 +133,56 @@ static int open_candidate(struct grade *g)
 {
     if (g->candidate.worker.jail)
         return 0;
+    g->faults = health_faults(g->slot);
     return replay_open(g->engine, g->device, g->task, g->cases, g->n_cases, &g->candidate,
                        &g->finding);
 }
 
+static int take_device(struct grade *g)
+{
+    if (slot_take(g->slot) == 0)
+        return 0;
+    return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
+                       "The grade was cancelled.");
+}
+
 /* What to compile for.  Only a device's first grade has to ask a replayer; it is the one that will be used. */
+static bool know_target(struct grade *g)
+{
+    pthread_mutex_lock(&g->slot->lock);
+    /* What is quarantined is checked before anything is compiled for it. */
+    bool known = g->slot->target_known && !g->slot->health.quarantined;
+    memcpy(g->target, g->slot->target, sizeof g->target);
+    pthread_mutex_unlock(&g->slot->lock);
+    return known;
+}
+
+static void set_target(struct grade *g)
+{
+    snprintf(g->target, sizeof g->target, "%s", replay_target(&g->candidate));
+    pthread_mutex_lock(&g->slot->lock);
+    memcpy(g->slot->target, g->target, sizeof g->target);
+    g->slot->target_known = true;
+    pthread_mutex_unlock(&g->slot->lock);
+}
+
 static int learn_target(struct grade *g)
 {
-    struct device_slot *slot = g->slot;
-    int result = 0;
-    pthread_mutex_lock(&slot->lock);
-    if (!slot->target_known) {
+    if (health_refuse(g->slot, &g->finding))
+        return -1;
+    if (know_target(g))
+        return 0;
+    if (take_device(g))
+        return -1;
+    int result = health_admit(g->engine, g->slot, &g->finding);
+    if (!result && !know_target(g)) {
         result = open_candidate(g);
-        snprintf(slot->target, sizeof slot->target, "%s", replay_target(&g->candidate));
-        slot->target_known = result == 0;
+        if (!result)
+            set_target(g);
+        else
+            health_after(g->engine, g->slot, &g->finding, g->cancelled);
     }
-    memcpy(g->target, slot->target, sizeof g->target);
-    pthread_mutex_unlock(&slot->lock);
+    slot_give(g->slot);
     return result;
 }
 
@@ -163,7 +200,7 @@ static int build(struct grade *g)
 static bool record_told(void *data, size_t done)
 {
     struct grade *g = data;
-    return tell(g, "recording", done, g->n_cases);
+    return tell(g, "recording", g->recording_from + done, g->n_cases);
 }
 
 static int record_part(struct grade *g, size_t first, size_t n, bool secret)
@@ -181,6 +218,7 @@ static int record_part(struct grade *g, size_t first, size_t n, bool secret)
                                            .library = &g->library};
     if (n == 0)
         return 0;
+    g->recording_from = first;
     if (record_cases(g->engine, &request, g->recording, overheads, record_told, g, &g->finding))
         return -1;
     for (size_t i = 0; i < n; i++) {
@@ -364,6 +402,7 @@ static int sample_case(struct grade *g, struct case_result *r)
         .baseline = &g->baseline,
         .judge = &g->judge,
         .cold = roofline_is_cold(g->candidate.info),
+        .bendable = g->device->runs_in_replayer,
         .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns"))};
     int result = replay_load(&g->candidate, g->task, dims, &g->finding) ||
                  replay_load(&g->baseline, g->task, dims, &g->finding) ||
@@ -500,19 +539,15 @@ static json_t *candidate_json(const struct grade *g)
 
 static json_t *result_json(const struct grade *g, kgrade_verdict verdict, double score)
 {
-    uint8_t random[ID_BYTES];
-    char id[2 * ID_BYTES + 1], now[32];
+    char now[32];
     time_t t = time(NULL);
     struct tm utc;
-    io_random(random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(id + 2 * i, 3, "%02x", random[i]);
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &utc));
     json_t *cases = json_array();
     for (size_t i = 0; i < g->n_cases; i++)
         json_array_append_new(cases, case_result_json(&g->results[i], g->task, g->candidate.info));
     return json_pack("{s:s, s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:o, s:f, s:o, s:o, s:o, s:s}",
-                     "schema", KGRADE_SCHEMA, "id", id, "graded_at", now, "task", "name",
+                     "schema", KGRADE_SCHEMA, "id", g->id, "graded_at", now, "task", "name",
                      g->task->name, "hash", g->task->hash, "candidate", candidate_json(g), "device",
                      g->device->name, "verdict", kgrade_verdict_name(verdict), "reason",
                      verdict == KGRADE_ACCEPTED ? json_null() : reason_json(&g->finding), "score",
@@ -565,6 +600,14 @@ static void cleanup_grade_(struct grade **g)
 }
 #define cleanup_grade __attribute__((cleanup(cleanup_grade_)))
 
+static void make_id(char ret[KGRADE_ID_DIGITS + 1])
+{
+    uint8_t random[KGRADE_ID_DIGITS / 2];
+    io_random(random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(ret + 2 * i, 3, "%02x", random[i]);
+}
+
 static struct grade *grade_new(kgrade *engine, const struct task *task, const struct device *device,
                                kgrade_progress progress, void *data)
 {
@@ -582,6 +625,7 @@ static struct grade *grade_new(kgrade *engine, const struct task *task, const st
     g->candidate = g->baseline = no_replay;
     g->judge = no_judge;
     g->started_ns = io_now();
+    make_id(g->id);
     jails_ask_while_waiting(tell_again, g);
     return g;
 }
@@ -596,32 +640,48 @@ static int conclude(struct grade *g, int failed, kgrade_result **ret, kgrade_err
     return finish(g, failed != 0, ret, err);
 }
 
+/* A replayer that was opened before the build shares the device with whatever has happened on it since. */
+static void close_stale_candidate(struct grade *g)
+{
+    if (g->candidate.worker.jail && g->device->fault_is_sticky &&
+        g->faults != health_faults(g->slot))
+        replay_close(&g->candidate);
+}
+
 /* From the first use of the device to the last: one grade at a time.  `record_it`: there is a built candidate. */
 static int hold_device(struct grade *g, bool record_it, kgrade_result **ret, kgrade_error *err)
 {
-    pthread_mutex_lock(&g->slot->lock);
+    if ((record_it && stop_if_cancelled(g, "building", 1, 1)) || take_device(g))
+        return conclude(g, -1, ret, err);
     g->held_ns = io_now();
-    int failed = open_candidate(g) || (record_it && record(g)) || replay_all(g);
+    bool admitted = health_admit(g->engine, g->slot, &g->finding) == 0;
+    close_stale_candidate(g);
+    int failed = !admitted || open_candidate(g) || (record_it && record(g)) || replay_all(g);
     int result = conclude(g, failed, ret, err);
     /* The next grade begins when nothing of this candidate is left on the device. */
+    judge_close(&g->judge);
     replay_close(&g->candidate);
     replay_close(&g->baseline);
-    pthread_mutex_unlock(&g->slot->lock);
+    if (admitted && failed)
+        health_after(g->engine, g->slot, &g->finding, g->cancelled);
+    slot_give(g->slot);
     if (g->engine->options.keep_spares && g->device->start_ahead)
         spares_fill(g->engine, g->slot);
     return result;
 }
 
 int grade_source(kgrade *engine, const struct task *task, const struct device *device,
-                 const struct device_language *language, const char *source, size_t size,
+                 const struct device_language *language, const kgrade_request *request,
                  kgrade_progress progress, void *data, kgrade_result **ret, kgrade_error *err)
 {
     cleanup_grade struct grade *g = grade_new(engine, task, device, progress, data);
     if (!g)
         return fail(err, "out_of_memory", NULL, "No memory for a grade.");
     g->language = language;
-    g->source = source;
-    g->source_size = size;
+    g->source = request->source;
+    g->source_size = request->source_size;
+    if (request->id)
+        memcpy(g->id, request->id, KGRADE_ID_DIGITS);
     choose_cases(g);
     if (device->start_ahead)
         spares_fill(engine, g->slot); /* they get ready while the compiler works */

@@ -4,9 +4,9 @@
 
 #include "engine.h"
 
-/* As kgrade_grade, with names already looked up and the source already checked. */
+/* As kgrade_grade, with names already looked up; of the request only source and id count, which are already checked. */
 int grade_source(kgrade *engine, const struct task *task, const struct device *device,
-                 const struct device_language *language, const char *source, size_t size,
+                 const struct device_language *language, const kgrade_request *request,
                  kgrade_progress progress, void *data, kgrade_result **ret, kgrade_error *err);
 
 /* As kgrade_replay; takes the recording. */

@@ -15,6 +15,11 @@ static bool is_utf8(const char *text, size_t size)
     return string != NULL && !memchr(text, 0, size);
 }
 
+static bool is_id(const char *id)
+{
+    return strspn(id, "0123456789abcdef") == KGRADE_ID_DIGITS && !id[KGRADE_ID_DIGITS];
+}
+
 static int check_names(kgrade *engine, const char *task, const char *device,
                        const struct task **ret_task, const struct device **ret_device,
                        kgrade_error *err)
@@ -40,6 +45,10 @@ static int check_request(kgrade *engine, const kgrade_request *r, const struct t
 {
     if (check_names(engine, r->task, r->device, ret_task, ret_device, err))
         return -1;
+    if (r->id && !is_id(r->id))
+        return fail(err, "bad_id", "Leave the id out to get a random one.",
+                    "The id \"%s\" is not made of %d lower-case hex digits.", quote(r->id).text,
+                    KGRADE_ID_DIGITS);
     *ret_language =
         r->language ? device_language_find(*ret_device, r->language) : (*ret_device)->languages;
     if (!*ret_language)
@@ -75,8 +84,7 @@ int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress 
     const struct device_language *language;
     if (check_request(engine, request, &task, &device, &language, err))
         return -1;
-    return grade_source(engine, task, device, language, request->source, request->source_size,
-                        progress, data, ret, err);
+    return grade_source(engine, task, device, language, request, progress, data, ret, err);
 }
 
 int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_t size,

@@ -100,7 +100,9 @@ void spares_fill(kgrade *engine, struct device_slot *slot)
 
 void spares_end(struct device_slot *slot)
 {
+    pthread_mutex_lock(&slot->spares_lock);
     for (size_t i = 0; i < SPARES; i++)
         if (slot->spares[i].worker.jail)
             worker_end(&slot->spares[i].worker);
+    pthread_mutex_unlock(&slot->spares_lock);
 }

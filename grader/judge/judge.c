@@ -61,7 +61,8 @@ int judge_open(kgrade *engine, const struct device *device, const char *target,
         return -1;
     if (worker_take(engine, device, STEP_JUDGE, &ret->worker, &err))
         return finding_infrastructure(f, &err);
-    ret->timeout_ns = JUDGE_TIMEOUT_NS;
+    if (!ret->timeout_ns)
+        ret->timeout_ns = JUDGE_TIMEOUT_NS;
     if (send_task(ret, task, arena_fd, f) ||
         send_library(ret, json_pack("{s:s}", "op", "reference"), library, f))
         return -1;

@@ -15,7 +15,8 @@ struct judge_client {
         WORKER_NONE, 0                                                                             \
     }
 
-/* `target`: as the device's replayer gave it, or "" where the device has no reference of its own. */
+/* `target`: as the device's replayer gave it, or "" where the device has no reference of its own.  A timeout_ns that is 0
+ * becomes the default. */
 int judge_open(kgrade *engine, const struct device *device, const char *target,
                const struct task *task, int arena_fd, struct judge_client *ret,
                struct finding *finding);

@@ -224,22 +224,25 @@ void sampling_doubt(struct sampling *ret, kgrade_verdict verdict, const char *co
  * The guard.  What the grader's clock shows beyond the device's stamps is the cost of a request.  The baseline is the
  * control: its code is trusted, it is asked in the same minute, and a busy machine slows its requests just as much.  Only when the
  * pairs leave no doubt (an interval of the median difference at three and a half standard errors) is there
- * something that the candidate's stamps do not show.  Returns that many ns, 0 for none.
+ * something that the candidate's stamps do not show.  *ret_least is that many ns, 0 for none, *ret_most how
+ * many there can be.
  */
-static double hidden_ns(const struct sampler *s)
+static void hidden_ns(const struct sampler *s, double *ret_least, double *ret_most)
 {
     double low, high;
     for (size_t i = 0; i < s->n; i++)
         s->scratch[i] = s->candidate.excess[i] - s->baseline.excess[i];
     statistics_sort(s->scratch, s->n);
     statistics_median_interval(s->scratch, s->n, GUARD_Z, &low, &high);
-    return low > 0 ? low : 0;
+    *ret_least = low > 0 ? low : 0;
+    *ret_most = high > 0 ? high : 0;
 }
 
 /* Whether the figures can stand at all. */
 static void check(const struct sampler *s, struct sampling *ret)
 {
-    double device = ret->candidate.time.median, hidden = hidden_ns(s);
+    double device = ret->candidate.time.median, hidden, possible;
+    hidden_ns(s, &hidden, &possible);
     if (device < 2 * s->request->resolution_ns || ret->speedup <= 0)
         sampling_doubt(ret, KGRADE_UNRESOLVED, "below_resolution",
                        "The kernel takes less time than the clock resolves (%.0f ns).",
@@ -249,6 +252,13 @@ static void check(const struct sampler *s, struct sampling *ret)
             ret, KGRADE_SUSPECT, "clocks_disagree",
             "The device's stamps say %.0f ns for a replay; the grader's own clock says %.0f ns.",
             device, device + hidden);
+    else if (s->request->bendable &&
+             possible > fmax(SAMPLING_BLIND_RELATIVE * device, SAMPLING_BLIND_NS))
+        sampling_doubt(
+            ret, KGRADE_UNRESOLVED, "too_noisy",
+            "The machine is too busy to check the device's stamps: they say %.0f ns, the "
+            "grader's own clock up to %.0f ns.",
+            device, device + possible);
     else if (ret->high - ret->low > 2 * SAMPLING_NOISE_LIMIT * ret->speedup)
         sampling_doubt(ret, KGRADE_UNRESOLVED, "too_noisy",
                        "The speedup is only known to lie between %.3f and %.3f.", ret->low,

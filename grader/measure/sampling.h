@@ -24,6 +24,10 @@
 /* The guard: how far the device's stamps may be from the grader's own clock. */
 #define SAMPLING_GUARD_RELATIVE 0.25
 #define SAMPLING_GUARD_NS 250e3
+/* Stamps that could be bent do not stand when more than this could be hidden from the grader's clock: a machine so busy
+ * that a twofold gain might be a lie gives no result. */
+#define SAMPLING_BLIND_RELATIVE 1.0
+#define SAMPLING_BLIND_NS 1e6
 
 struct sampling_request {
     const kgrade_options *options;
@@ -32,6 +36,7 @@ struct sampling_request {
     struct replay *candidate, *baseline; /* both have the case loaded */
     struct judge_client *judge;          /* of the candidate's arena */
     bool cold;
+    bool bendable; /* the candidate's kernels could bend the clock of their stamps */
     double resolution_ns;
 };
 

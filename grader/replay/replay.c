@@ -79,7 +79,8 @@ int replay_open(kgrade *engine, const struct device *device, const struct task *
     uint64_t bytes;
     double seconds = engine->options.replay_timeout_s > 0 ? engine->options.replay_timeout_s
                                                           : DEFAULT_REPLAY_TIMEOUT_S;
-    ret->timeout_ns = (uint64_t)(seconds * (double)IO_NS_PER_S);
+    if (!ret->timeout_ns)
+        ret->timeout_ns = (uint64_t)(seconds * (double)IO_NS_PER_S);
     if (largest_case(task, cases, n_cases, &bytes, f))
         return -1;
     if (worker_take(engine, device, STEP_REPLAY, &ret->worker, &err))

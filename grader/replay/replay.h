@@ -17,7 +17,7 @@ struct replay {
         WORKER_NONE, -1, NULL, 0                                                                   \
     }
 
-/* Starts a replayer whose arena holds the largest of the cases. */
+/* Starts a replayer whose arena holds the largest of the cases.  A timeout_ns that is 0 becomes the engine's. */
 int replay_open(kgrade *engine, const struct device *device, const struct task *task,
                 const struct task_case *cases, size_t n_cases, struct replay *ret,
                 struct finding *finding);

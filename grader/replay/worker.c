@@ -62,7 +62,7 @@ static int check_fit(const struct replayer *r, const struct recording *recording
                 size_t p = node->args[a].buffer;
                 if (node->args[a].kind == ARG_BUFFER && p < r->task->n_params &&
                     r->task->params[p].kind > PARAM_INOUT)
-                    return fail(err, "recording_invalid", NULL,
+                    return fail(err, "recording_invalid", REPLAY_INVALID_HINT,
                                 "Node %zu takes parameter \"%s\" for a buffer.", n,
                                 r->task->params[p].name);
             }

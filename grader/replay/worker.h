@@ -21,6 +21,9 @@
 #include "../recording.h"
 #include "../task/task.h"
 
+/* What to do about `recording_invalid`, where nothing more precise is known. */
+#define REPLAY_INVALID_HINT "Record the candidate again with this version of kgrade."
+
 struct replay_sample {
     uint64_t ns;  /* stop - start, floor included */
     bool is_void; /* the sample must be thrown away and taken again */

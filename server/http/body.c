@@ -5,8 +5,9 @@
 #include "../../sandbox/base/fail.h"
 
 #define GRADE_HINT                                                                                 \
-    "The body is a JSON object with the strings \"task\", \"device\" and \"source\", and if "      \
-    "wanted \"language\"."
+    "A request to grade is a JSON object with the strings \"task\", \"device\" and \"source\", "   \
+    "and "                                                                                         \
+    "if wanted \"language\", \"reuse\" and \"deadline_s\"."
 
 /* The parser recurses once per level and stops at 2048; this stops it where no honest body goes. */
 static int check_depth(const char *text, size_t size, kgrade_error *err)
@@ -68,6 +69,10 @@ json_t *body_parse(const char *text, size_t size, kgrade_error *err)
         fail(err, "malformed_json", GRADE_HINT, "The body is empty.");
         return NULL;
     }
+    if (memchr(text, 0, size)) { /* which jansson overlooks behind a number */
+        fail(err, "malformed_json", GRADE_HINT, "The body is not JSON: it holds a NUL byte.");
+        return NULL;
+    }
     if (check_depth(text, size, err))
         return NULL;
     json_error_t e;
@@ -98,22 +103,56 @@ static const char *type_name(const json_t *value)
     return "null";
 }
 
-int body_grade_request(json_t *root, kgrade_request *ret, kgrade_error *err)
+/* What a field may hold, and where it goes. */
+struct field {
+    const char *name;
+    enum { TEXT, SECONDS, CHOICE } kind;
+    bool required;
+    void *value;
+};
+
+static int read_field(const struct field *f, const json_t *value, kgrade_error *err)
+{
+    static const char *const expected[] = {"a string", "a number", "a boolean"};
+    bool right = f->kind == TEXT      ? json_is_string(value)
+                 : f->kind == SECONDS ? json_is_number(value)
+                                      : json_is_boolean(value);
+    if (!right)
+        return fail(err, "wrong_type", GRADE_HINT, "The field \"%s\" is %s where %s is expected.",
+                    f->name, type_name(value), expected[f->kind]);
+    if (f->kind == TEXT)
+        *(const char **)f->value = json_string_value(value);
+    else if (f->kind == CHOICE)
+        *(bool *)f->value = json_is_true(value);
+    else
+        *(double *)f->value = json_number_value(value);
+    return 0;
+}
+
+static int check_deadline(const json_t *root, double seconds, kgrade_error *err)
+{
+    const json_t *given = json_object_get(root, "deadline_s");
+    if (!given || json_is_null(given) || (seconds > 0 && seconds <= BODY_MAX_DEADLINE_S))
+        return 0;
+    return fail(err, "out_of_range", "Leave it out for no deadline.",
+                "The field \"deadline_s\" is %g; it must be above 0 and at most %d.", seconds,
+                BODY_MAX_DEADLINE_S);
+}
+
+int body_grade(json_t *root, struct body_grade *ret, kgrade_error *err)
 {
     if (!json_is_object(root))
-        return fail(err, "wrong_type", GRADE_HINT, "The body is %s where an object is expected.",
+        return fail(err, "wrong_type", GRADE_HINT, "The request is %s where an object is expected.",
                     type_name(root));
 
-    kgrade_request request = {0};
-    const struct {
-        const char *name;
-        const char **value;
-        int required;
-    } fields[] = {
-        {"task", &request.task, 1},
-        {"device", &request.device, 1},
-        {"language", &request.language, 0},
-        {"source", &request.source, 1},
+    struct body_grade body = {0};
+    const struct field fields[] = {
+        {"task", TEXT, true, &body.grade.task},
+        {"device", TEXT, true, &body.grade.device},
+        {"language", TEXT, false, &body.grade.language},
+        {"source", TEXT, true, &body.grade.source},
+        {"reuse", CHOICE, false, &body.reuse},
+        {"deadline_s", SECONDS, false, &body.deadline_s},
     };
     enum { N_FIELDS = sizeof fields / sizeof *fields };
 
@@ -129,18 +168,44 @@ int body_grade_request(json_t *root, kgrade_request *ret, kgrade_error *err)
                         key);
         if (json_is_null(value) && !fields[i].required)
             continue;
-        if (!json_is_string(value))
-            return fail(err, "wrong_type", GRADE_HINT,
-                        "The field \"%s\" is %s where a string is expected.", key,
-                        type_name(value));
-        *fields[i].value = json_string_value(value);
-        if (fields[i].value == &request.source)
-            request.source_size = json_string_length(value);
+        if (read_field(&fields[i], value, err))
+            return -1;
     }
     for (size_t i = 0; i < N_FIELDS; i++)
-        if (fields[i].required && !*fields[i].value)
+        if (fields[i].required && !*(const char **)fields[i].value)
             return fail(err, "missing_field", GRADE_HINT, "The field \"%s\" is missing.",
                         fields[i].name);
-    *ret = request;
+    if (check_deadline(root, body.deadline_s, err))
+        return -1;
+    body.grade.source_size = json_string_length(json_object_get(root, "source"));
+    *ret = body;
+    return 0;
+}
+
+int body_batch(json_t *root, json_t **ret_grades, kgrade_error *err)
+{
+    static const char hint[] = "The body is {\"grades\": [...]}, each of them as for POST /grade.";
+    if (!json_is_object(root))
+        return fail(err, "wrong_type", hint, "The body is %s where an object is expected.",
+                    type_name(root));
+    const char *key;
+    json_t *value;
+    json_object_foreach(root, key, value)
+    {
+        if (strcmp(key, "grades"))
+            return fail(err, "unknown_field", hint, "The field \"%.100s\" is not known.", key);
+    }
+    json_t *grades = json_object_get(root, "grades");
+    if (!grades)
+        return fail(err, "missing_field", hint, "The field \"grades\" is missing.");
+    if (!json_is_array(grades))
+        return fail(err, "wrong_type", hint,
+                    "The field \"grades\" is %s where an array is expected.", type_name(grades));
+    size_t n = json_array_size(grades);
+    if (!n || n > BODY_MAX_BATCH)
+        return fail(err, "out_of_range", "Send several batches.",
+                    "The field \"grades\" has %zu of them; 1 to %d are taken at once.", n,
+                    BODY_MAX_BATCH);
+    *ret_grades = grades;
     return 0;
 }

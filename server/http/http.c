@@ -11,8 +11,8 @@
 
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
-#include "connection.h"
 #include "../log.h"
+#include "connection.h"
 #include "request.h"
 
 /* Bytes for the headers of one connection, and for what is read of a body at a time. */
@@ -45,7 +45,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **socket_c
     const union MHD_ConnectionInfo *fd =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (what == MHD_CONNECTION_NOTIFY_STARTED)
-        *socket_context = fd ? connection_open(http->connections, fd->connect_fd) : NULL;
+        *socket_context = fd ? connection_open(http->connections, mhd, fd->connect_fd) : NULL;
     else
         connection_close(*socket_context);
 }
@@ -66,12 +66,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 {
     (void)cls;
     (void)mhd;
-    (void)version;
     struct request *r = *request;
     if (!r)
         return MHD_NO;
-    if (!request_has_headers(r))
-        return request_headers(r, url, method);
+    if (!r->has_headers)
+        return request_headers(r, url, method, version);
     if (*size) {
         size_t n = *size;
         *size = 0;
@@ -120,21 +119,29 @@ static struct MHD_Daemon *start_daemon(struct http *http, int listen_fd,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 }
 
-int http_start(int listen_fd, kgrade *engine, struct queue *queue,
-               const struct server_options *options, struct http **ret, kgrade_error *err)
+int http_start(int listen_fd, const struct http_parts *parts, struct http **ret, kgrade_error *err)
 {
     struct http *http = calloc(1, sizeof *http);
-    if (http)
-        http->connections = connections_new(options->request_timeout * IO_NS_PER_S);
-    if (!http || !http->connections) {
+    if (!http)
+        fail(err, "out_of_memory", NULL, "There is no memory for the server.");
+    if (!http ||
+        connections_new(parts->options->request_timeout * IO_NS_PER_S, &http->connections, err)) {
         free(http);
         close(listen_fd);
-        return fail(err, "out_of_memory", NULL, "There is no memory for the server.");
+        return -1;
     }
-    http->context.routes = (struct route_context){.engine = engine, .queue = queue};
-    http->context.options = options;
+    http->context = (struct request_context){
+        .engine = parts->engine,
+        .store = parts->store,
+        .jobs = parts->jobs,
+        .access = parts->access,
+        .metrics = parts->metrics,
+        .devices = parts->devices,
+        .connections = http->connections,
+        .options = parts->options,
+    };
     http->quiesced_fd = -1;
-    http->daemon = start_daemon(http, listen_fd, options);
+    http->daemon = start_daemon(http, listen_fd, parts->options);
     if (!http->daemon) {
         close(listen_fd);
         connections_free(http->connections);
@@ -146,30 +153,27 @@ int http_start(int listen_fd, kgrade *engine, struct queue *queue,
     return 0;
 }
 
-uint64_t http_enforce_deadlines(struct http *http)
-{
-    return connections_enforce(http->connections);
-}
-
-void http_quiesce(struct http *http)
+void http_quiesce(struct http *http, bool keep)
 {
     atomic_store(&http->context.draining, true);
     http->quiesced_fd = MHD_quiesce_daemon(http->daemon);
     /* Connecting is refused from now on, but the descriptor stays: the library's thread may be just about to use it, and
      * must not find another file under its number. */
-    if (http->quiesced_fd >= 0)
+    if (http->quiesced_fd >= 0 && !keep)
         shutdown(http->quiesced_fd, SHUT_RDWR);
+    connections_wake(http->connections);
 }
 
 bool http_flush(struct http *http, uint64_t deadline)
 {
+    connections_end_waits(http->connections);
     return connections_flush(http->connections, deadline);
 }
 
 bool http_stop(struct http *http)
 {
     /* Stopping the library with a suspended connection would abort the process. */
-    if (connections_waiting(http->connections))
+    if (connections_count(http->connections).waiting)
         return false;
     kgrade_error stop;
     fail(&stop, "shutting_down", "Send the request again when the server is back.",

@@ -9,6 +9,8 @@
 #ifndef KGRADED_PROBLEM_H
 #define KGRADED_PROBLEM_H
 
+#include <jansson.h>
+
 #include "../../sandbox/base/error.h"
 
 #define PROBLEM_CONTENT_TYPE "application/problem+json"
@@ -16,6 +18,9 @@
 /* The status of a code: 500 for one that is not known to be the client's doing or a passing state.
  */
 unsigned problem_status(const char *code);
+
+/* The document, a new reference; NULL without memory. */
+json_t *problem_object(const kgrade_error *problem);
 
 /* The body of the answer, to be freed; NULL without memory. */
 char *problem_json(const kgrade_error *problem);

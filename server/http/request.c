@@ -6,43 +6,17 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
-#include "body.h"
 #include "../log.h"
+#include "answer.h"
+#include "body.h"
 #include "problem.h"
+#include "query.h"
+#include "routes.h"
+#include "view.h"
 
 #define FIRST_BODY_BYTES 4096
-#define LOGGED_METHOD 24
-#define LOGGED_PATH 200
-
-struct request {
-    struct request_context *context;
-    struct connection *connection;
-    struct MHD_Connection *mhd;
-    uint64_t began_ns;
-    char method[LOGGED_METHOD]; /* in log form */
-    char path[LOGGED_PATH];     /* in log form */
-    bool has_nul;               /* %00 in the path, which ends the decoded one early */
-    bool has_headers;
-
-    const struct route *route;
-    char *parameter;
-    bool refused; /* the answer will be problem, whatever the body holds */
-    kgrade_error problem;
-
-    char *body;
-    size_t body_size, body_room;
-    size_t discarded;
-
-    struct job *job;
-    unsigned ahead;            /* jobs before ours when it was queued */
-    char task[48], device[24]; /* in log form */
-
-    unsigned status;
-    char outcome[48]; /* a verdict or a code, for the log */
-};
 
 struct request *request_new(struct request_context *context, struct connection *connection,
                             struct MHD_Connection *mhd, const char *uri)
@@ -60,71 +34,12 @@ struct request *request_new(struct request_context *context, struct connection *
     return r;
 }
 
-int request_has_headers(const struct request *r)
-{
-    return r->has_headers;
-}
-
-/* Answers. */
-
-static void add_header(struct MHD_Response *response, const char *name, const char *value)
-{
-    /* Fails only without memory, and then the answer is still right. */
-    (void)MHD_add_response_header(response, name, value);
-}
-
-static void add_timing(const struct request *r, struct MHD_Response *response)
-{
-    const struct job_answer *a = job_answer(r->job);
-    if (!a->started_ns)
-        return;
-    char timing[96];
-    snprintf(timing, sizeof timing, "queue;dur=%.3f, grade;dur=%.3f",
-             (double)(a->started_ns - a->queued_ns) / 1e6,
-             (double)(a->ended_ns - a->started_ns) / 1e6);
-    add_header(response, "Server-Timing", timing);
-}
-
-/* Takes over json, which may be NULL for want of memory. */
-static enum MHD_Result send_json(struct request *r, unsigned status, const char *type, char *json)
-{
-    r->status = status;
-    if (!json || !connection_answer(r->connection)) {
-        free(json);
-        return MHD_NO;
-    }
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(strlen(json), json, MHD_RESPMEM_MUST_FREE);
-    if (!response) {
-        free(json);
-        return MHD_NO;
-    }
-    add_header(response, "Content-Type", type);
-    add_header(response, "Cache-Control", "no-store");
-    add_header(response, "X-Content-Type-Options", "nosniff");
-    if (r->job)
-        add_timing(r, response);
-    if (status == 405)
-        add_header(response, "Allow", route_allow(r->route));
-    if (status == 503) {
-        char seconds[16];
-        snprintf(seconds, sizeof seconds, "%u", queue_estimate_s(r->context->routes.queue));
-        add_header(response, "Retry-After", seconds);
-    }
-    if (atomic_load(&r->context->draining))
-        add_header(response, "Connection", "close");
-    enum MHD_Result queued = MHD_queue_response(r->mhd, status, response);
-    MHD_destroy_response(response);
-    return queued;
-}
-
-static enum MHD_Result send_problem(struct request *r, const kgrade_error *problem)
-{
-    snprintf(r->outcome, sizeof r->outcome, "%s", problem->code);
-    return send_json(r, problem_status(problem->code), PROBLEM_CONTENT_TYPE, problem_json(problem));
-}
-
 /* Headers. */
+
+static const char *header(const struct request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
+}
 
 static bool is_json_type(const char *type)
 {
@@ -137,9 +52,9 @@ static bool is_json_type(const char *type)
 
 static int check_body_headers(const struct request *r, kgrade_error *err)
 {
-    const char *type = MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, "Content-Type");
-    const char *coding = MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, "Content-Encoding");
-    const char *length = MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, "Content-Length");
+    const char *type = header(r, "Content-Type");
+    const char *coding = header(r, "Content-Encoding");
+    const char *length = header(r, "Content-Length");
     if (type && !is_json_type(type))
         return fail(
             err, "unsupported_media_type", "Send the header Content-Type: application/json.",
@@ -156,30 +71,51 @@ static int check_body_headers(const struct request *r, kgrade_error *err)
     return 0;
 }
 
+static int find_route(struct request *r, const char *path, const char *method, kgrade_error *err)
+{
+    const char *parameter;
+    size_t size;
+    const struct route *other;
+    if (r->has_nul)
+        return fail(err, "not_found", "GET / lists the paths.", "No path holds %%00.");
+    r->route = route_find(path, method, &parameter, &size, &other);
+    if (r->route) {
+        r->parameter = strndup(parameter, size);
+        return r->parameter ? 0 : answer_no_memory(err);
+    }
+    r->route = other;
+    if (!other)
+        return fail(err, "not_found", "GET / lists the paths.", "There is no path '%.200s'.", path);
+    char allow[ROUTE_ALLOW_SIZE];
+    return fail(err, "method_not_allowed", "GET / lists the paths with their methods.",
+                "%s takes %s, not '%.40s'.", other->path, route_allow(other, allow), method);
+}
+
+static int identify(struct request *r, kgrade_error *err)
+{
+    if (access_identify(r->context->access, header(r, "Authorization"),
+                        connection_peer(r->connection), &r->caller, err))
+        return -1;
+    r->identified = true;
+    return 0;
+}
+
 static int check_headers(struct request *r, const char *path, const char *method, kgrade_error *err)
 {
-    const char *parameter = "";
     if (atomic_load(&r->context->draining))
         return fail(err, "shutting_down", "Send the request again when the server is back.",
                     "The server is shutting down.");
-    if (r->has_nul)
-        return fail(err, "not_found", "GET / lists the paths.", "No path holds %%00.");
-    r->route = route_find(path, &parameter);
-    if (!r->route)
-        return fail(err, "not_found", "GET / lists the paths.", "There is no path '%.200s'.", path);
-    r->parameter = strdup(parameter);
-    if (!r->parameter)
-        return fail(err, "out_of_memory", NULL, "There was no memory for the request.");
-    bool head = !strcmp(method, "HEAD") && !strcmp(r->route->method, "GET");
-    if (!head && strcmp(method, r->route->method))
-        return fail(err, "method_not_allowed", "GET / lists the paths with their methods.",
-                    "%s takes %s, not '%.40s'.", r->route->path, route_allow(r->route), method);
-    return r->route->answer ? 0 : check_body_headers(r, err);
+    if (find_route(r, path, method, err) || (!(r->route->flags & ROUTE_OPEN) && identify(r, err)) ||
+        query_check(r, err))
+        return -1;
+    return r->route->flags & ROUTE_BODY ? check_body_headers(r, err) : 0;
 }
 
-enum MHD_Result request_headers(struct request *r, const char *path, const char *method)
+enum MHD_Result request_headers(struct request *r, const char *path, const char *method,
+                                const char *version)
 {
     r->has_headers = true;
+    r->interim = !strcmp(version, MHD_HTTP_VERSION_1_1);
     log_field(r->method, sizeof r->method, method);
     if (!check_headers(r, path, method, &r->problem))
         return MHD_YES;
@@ -187,9 +123,9 @@ enum MHD_Result request_headers(struct request *r, const char *path, const char 
     /* A client that waits to be told to go on gets its answer instead.  Others are sending already:
      * were they answered now, the connection would be reset under them and might take the answer
      * along, so what they send is read first. */
-    const char *expect = MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, "Expect");
+    const char *expect = header(r, "Expect");
     if (expect && !strcasecmp(expect, "100-continue"))
-        return send_problem(r, &r->problem);
+        return answer_problem(r, &r->problem);
     return MHD_YES;
 }
 
@@ -227,7 +163,7 @@ static int make_room(struct request *r, size_t size, kgrade_error *err)
     char *body = realloc(r->body, room);
     if (!body) {
         atomic_fetch_sub(&r->context->buffered, more);
-        return fail(err, "out_of_memory", NULL, "There was no memory for the body.");
+        return answer_no_memory(err);
     }
     r->body = body;
     r->body_room = room;
@@ -236,7 +172,7 @@ static int make_room(struct request *r, size_t size, kgrade_error *err)
 
 enum MHD_Result request_body(struct request *r, const char *data, size_t size)
 {
-    if (!r->refused && !r->route->answer) {
+    if (!r->refused && r->route->flags & ROUTE_BODY) {
         if (make_room(r, size, &r->problem)) {
             r->refused = true;
             drop_body(r);
@@ -257,118 +193,102 @@ enum MHD_Result request_body(struct request *r, const char *data, size_t size)
     return MHD_YES;
 }
 
-/* Grading. */
-
-static void request_answered(void *owner)
+json_t *request_take_body(struct request *r, kgrade_error *err)
 {
-    struct request *r = owner;
-    MHD_resume_connection(r->mhd);
+    json_t *root = body_parse(r->body, r->body_size, err);
+    drop_body(r);
+    return root;
 }
 
-static bool request_is_abandoned(void *owner)
+/* The job. */
+
+void request_changed(void *data)
 {
-    const struct request *r = owner;
-    return connection_is_gone(r->connection);
+    struct request *r = data;
+    connection_wake(r->connection);
 }
 
-static const struct job_events job_events = {request_answered, request_is_abandoned};
-
-static int make_job(struct request *r, kgrade_error *err)
+int request_watch(struct request *r, kgrade_error *err)
 {
-    json_auto_t *root = body_parse(r->body, r->body_size, err);
-    free(steal_pointer(&r->body)); /* stays charged: the parsed strings are about as large */
-    kgrade_request grade;
-    if (!root || body_grade_request(root, &grade, err))
-        return -1;
-    log_field(r->task, sizeof r->task, grade.task);
-    log_field(r->device, sizeof r->device, grade.device);
-    if (kgrade_check_request(r->context->routes.engine, &grade, err))
-        return -1;
-    r->job = job_new(json_incref(root), &grade, &job_events, r);
-    return r->job ? 0 : fail(err, "out_of_memory", NULL, "There was no memory for the grade.");
-}
-
-static enum MHD_Result begin_grade(struct request *r)
-{
-    if (make_job(r, &r->problem))
-        return send_problem(r, &r->problem);
-    if (!connection_wait(r->connection))
-        return MHD_NO;
-    /* First asleep, then in the queue: the other way round it might be woken before it sleeps. */
-    MHD_suspend_connection(r->mhd);
-    if (queue_submit(r->context->routes.queue, r->job, &r->ahead, &r->problem)) {
-        job_free(steal_pointer(&r->job));
-        r->refused = true;
-        MHD_resume_connection(r->mhd);
-    }
-    return MHD_YES;
-}
-
-static enum MHD_Result end_grade(struct request *r)
-{
-    const struct job_answer *a = job_answer(r->job);
-    if (!a->json)
-        return send_problem(r, &a->error);
-    snprintf(r->outcome, sizeof r->outcome, "%s", kgrade_verdict_name(a->verdict));
-    return send_json(r, 200, "application/json", strdup(a->json));
+    r->watch = job_watch(r->job, request_changed, r);
+    return r->watch ? 0 : answer_no_memory(err);
 }
 
 enum MHD_Result request_whole(struct request *r)
 {
-    if (r->refused)
-        return send_problem(r, &r->problem);
-    if (r->job)
-        return end_grade(r);
-    if (!r->route->answer)
-        return begin_grade(r);
-    char *json = NULL;
-    if (r->route->answer(&r->context->routes, r->parameter, &json, &r->problem))
-        return send_problem(r, &r->problem);
-    snprintf(r->outcome, sizeof r->outcome, "ok");
-    return send_json(r, 200, "application/json", json);
+    r->whole = true;
+    return r->refused ? answer_problem(r, &r->problem) : r->route->serve(r);
+}
+
+enum MHD_Result request_abandon(struct request *r)
+{
+    snprintf(r->outcome, sizeof r->outcome, "client_gone");
+    r->status = problem_status(r->outcome);
+    return MHD_NO;
 }
 
 /* The end. */
 
-static void log_request(struct request *r, enum MHD_RequestTerminationCode how)
+static void describe_job(const struct request *r, char *text, size_t size)
+{
+    const struct job_view *v = &r->view;
+    char task[48], device[24];
+    int n = snprintf(text, size, " grade=%s task=%s device=%s state=%s", v->id,
+                     log_field(task, sizeof task, v->task),
+                     log_field(device, sizeof device, v->device), view_state_name(v->state));
+    if (v->state == JOB_DONE && n > 0 && (size_t)n < size)
+        snprintf(text + n, size - (size_t)n, " score=%.6g queued_ms=%lld graded_ms=%lld%s",
+                 v->score, (long long)(v->started_ms - v->created_ms),
+                 (long long)(v->ended_ms - v->started_ms), v->reused ? " reused=true" : "");
+}
+
+/* What the client got: the status, and the code or verdict or how it failed. */
+static unsigned outcome(struct request *r, enum MHD_RequestTerminationCode how)
 {
     char refusal[48];
     unsigned refused = connection_refusal(r->connection, refusal);
     const union MHD_ConnectionInfo *sent =
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
-    unsigned status = r->status;
-    const char *outcome = r->outcome;
     if (refused) {
-        status = refused;
-        outcome = refusal;
-    } else if (!status && sent) {
-        status = sent->http_status;
-        outcome = "bad_http";
+        memcpy(r->outcome, refusal, sizeof r->outcome);
+        return refused;
     }
-    if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK && !refused)
-        outcome = *outcome ? outcome : "not_received";
+    if (!r->status && sent) {
+        snprintf(r->outcome, sizeof r->outcome, "bad_http");
+        return sent->http_status;
+    }
+    if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK && !*r->outcome && r->whole)
+        request_abandon(r); /* the library saw the end of the client first */
+    else if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK && !*r->outcome)
+        snprintf(r->outcome, sizeof r->outcome, "not_received");
+    return r->status;
+}
 
-    char grade[256] = "";
-    if (r->job) {
-        const struct job_answer *a = job_answer(r->job);
-        snprintf(grade, sizeof grade,
-                 " task=%s device=%s score=%.6g ahead=%u queued_ms=%.1f graded_ms=%.1f", r->task,
-                 r->device, a->json ? a->score : 0, r->ahead,
-                 (double)((a->started_ns ? a->started_ns : a->ended_ns) - a->queued_ns) / 1e6,
-                 a->started_ns ? (double)(a->ended_ns - a->started_ns) / 1e6 : 0);
-    }
-    log_line(LOG_LEVEL_INFO, "request method=%s path=%s status=%u ms=%.1f %s=%s%s%s", r->method,
-             r->path, status, (double)(io_now() - r->began_ns) / 1e6,
-             r->job && job_answer(r->job)->json ? "verdict" : "code", *outcome ? outcome : "-",
-             grade,
-             how == MHD_REQUEST_TERMINATED_COMPLETED_OK || refused ? "" : " sent=incomplete");
+static void log_request(struct request *r, enum MHD_RequestTerminationCode how)
+{
+    char refusal[48], job[256] = "", caller[ACCESS_NAME_SIZE];
+    unsigned status = outcome(r, how);
+    double seconds = (double)(io_now() - r->began_ns) / (double)IO_NS_PER_S;
+    bool complete =
+        how == MHD_REQUEST_TERMINATED_COMPLETED_OK || connection_refusal(r->connection, refusal);
+    if (r->job && r->view.id)
+        describe_job(r, job, sizeof job);
+    log_line(LOG_LEVEL_INFO, "request method=%s path=%s status=%u ms=%.1f %s=%s caller=%s%s%s",
+             r->method, r->path, status, seconds * 1e3, r->is_verdict ? "verdict" : "code",
+             *r->outcome ? r->outcome : "-",
+             log_field(caller, sizeof caller, r->identified ? r->caller.name : NULL), job,
+             complete ? "" : " sent=incomplete");
+    metrics_request(r->context->metrics, r->route ? r->route->path : "other", status, seconds);
 }
 
 void request_end(struct request *r, enum MHD_RequestTerminationCode how)
 {
     log_request(r, how);
     connection_next(r->connection);
-    job_free(r->job);
+    job_unwatch(r->watch);
+    job_release(r->job);
+    if (r->free_state)
+        r->free_state(r->state);
     drop_body(r);
     free(r->parameter);
     free(r);

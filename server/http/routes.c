@@ -1,99 +1,84 @@
 #include "routes.h"
 
-#include <jansson.h>
-#include <microhttpd.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "../../sandbox/base/fail.h"
-
-/* Takes over json. */
-static int dump(json_t *json, char **ret, kgrade_error *err)
-{
-    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
-    if (!text)
-        return fail(err, "out_of_memory", NULL, "There was no memory for the answer.");
-    *ret = text;
-    return 0;
-}
-
-static int answer_index(const struct route_context *context, const char *parameter, char **ret,
-                        kgrade_error *err)
-{
-    (void)context;
-    (void)parameter;
-    json_t *endpoints = json_array();
-    for (const struct route *r = routes; r->method; r++)
-        json_array_append_new(endpoints, json_pack("{s:s, s:s, s:s}", "method", r->method, "path",
-                                                   r->path, "summary", r->summary));
-    return dump(json_pack("{s:s, s:s, s:o}", "name", "kgraded", "version", kgrade_version(),
-                          "endpoints", endpoints),
-                ret, err);
-}
-
-static int answer_health(const struct route_context *context, const char *parameter, char **ret,
-                         kgrade_error *err)
-{
-    (void)parameter;
-    struct queue_counts counts = queue_counts(context->queue);
-    return dump(json_pack("{s:s, s:{s:i, s:i, s:i}, s:I}", "status", "ok", "queue", "running",
-                          (int)counts.running, "waiting", (int)counts.waiting, "limit",
-                          (int)counts.limit, "graded", (json_int_t)counts.graded),
-                ret, err);
-}
-
-static int answer_version(const struct route_context *context, const char *parameter, char **ret,
-                          kgrade_error *err)
-{
-    (void)context;
-    (void)parameter;
-    return dump(json_pack("{s:s, s:s, s:s, s:{s:s, s:s}}", "name", "kgraded", "version",
-                          kgrade_version(), "schema", KGRADE_SCHEMA, "libraries", "libmicrohttpd",
-                          MHD_get_version(), "jansson", jansson_version_str()),
-                ret, err);
-}
-
-static int answer_tasks(const struct route_context *context, const char *parameter, char **ret,
-                        kgrade_error *err)
-{
-    (void)parameter;
-    return kgrade_tasks_json(context->engine, ret, err);
-}
-
-static int answer_task(const struct route_context *context, const char *parameter, char **ret,
-                       kgrade_error *err)
-{
-    return kgrade_task_json(context->engine, parameter, ret, err);
-}
+#include "batch.h"
+#include "events.h"
+#include "grade_get.h"
+#include "grade_post.h"
+#include "pages.h"
+#include "state.h"
 
 const struct route routes[] = {
-    {"GET", "/", "This list", answer_index},
-    {"POST", "/grade", "Grades a candidate and answers with the result", NULL},
-    {"GET", "/tasks", "The tasks there are", answer_tasks},
+    {"GET", "/", "This list", page_index, ROUTE_OPEN, NULL},
+    {"POST", "/grade", "Grades a candidate: waits for the result, or says where it will be",
+     grade_post, ROUTE_BODY, "wait "},
+    {"POST", "/grades", "Queues up to 64 candidates", batch_post, ROUTE_BODY, NULL},
+    {"GET", "/grades", "The caller's grades, newest first", grade_list, 0, "limit before "},
+    {"GET", "/grades/{id}", "One grade: its state, and its result when it is done", grade_get, 0,
+     "wait "},
+    {"DELETE", "/grades/{id}", "Cancels a grade that is not done", grade_delete, 0, "wait "},
+    {"GET", "/grades/{id}/events", "What becomes of a grade, as server-sent events", events_get, 0,
+     NULL},
+    {"GET", "/grades/{id}/source", "The source that was graded", grade_source, 0, NULL},
+    {"GET", "/leaderboards/{task}", "The ranking of a task on a device", leaderboard_get, 0,
+     "device limit "},
+    {"GET", "/tasks", "The tasks there are", page_tasks, 0, NULL},
     {"GET", "/tasks/{name}", "One task: statement, signature, cases, a source to start from",
-     answer_task},
-    {"GET", "/healthz", "Whether the server is alive, and how full its queue is", answer_health},
-    {"GET", "/version", "Versions of the server and of what it answers with", answer_version},
-    {NULL, NULL, NULL, NULL},
+     page_task, 0, NULL},
+    {"GET", "/healthz", "Whether the server is alive, and how full its queue is", page_health,
+     ROUTE_OPEN, NULL},
+    {"GET", "/readyz", "Whether it can grade now: store, sandbox, devices", state_ready, ROUTE_OPEN,
+     NULL},
+    {"GET", "/metrics", "Figures for Prometheus", state_metrics, 0, NULL},
+    {"GET", "/version", "Versions of the server and of what it answers with", page_version,
+     ROUTE_OPEN, NULL},
+    {"GET", "/openapi.json", "The reference of all this", page_openapi, ROUTE_OPEN, NULL},
+    {"GET", "/schemas/grade.json", "The schema of a result", page_schema, ROUTE_OPEN, NULL},
+    {NULL, NULL, NULL, NULL, 0, NULL},
 };
 
-const struct route *route_find(const char *path, const char **ret_parameter)
+static int fits(const struct route *r, const char *path, const char **ret_parameter,
+                size_t *ret_size)
 {
+    const char *open = strchr(r->path, '{');
+    *ret_parameter = "";
+    *ret_size = 0;
+    if (!open)
+        return !strcmp(path, r->path);
+    size_t before = (size_t)(open - r->path);
+    const char *after = strchr(open, '}') + 1;
+    if (strncmp(path, r->path, before))
+        return 0;
+    size_t size = strcspn(path + before, "/");
+    *ret_parameter = path + before;
+    *ret_size = size;
+    return size && !strcmp(path + before + size, after);
+}
+
+const struct route *route_find(const char *path, const char *method, const char **ret_parameter,
+                               size_t *ret_size, const struct route **ret_other)
+{
+    const char *sought = strcmp(method, "HEAD") ? method : "GET";
+    *ret_other = NULL;
     for (const struct route *r = routes; r->method; r++) {
-        const char *brace = strchr(r->path, '{');
-        size_t fixed = brace ? (size_t)(brace - r->path) : strlen(r->path);
-        if (strncmp(path, r->path, fixed))
+        if (!fits(r, path, ret_parameter, ret_size))
             continue;
-        const char *rest = path + fixed;
-        if (brace ? *rest && !strchr(rest, '/') : !*rest) {
-            *ret_parameter = rest;
+        if (!strcmp(r->method, sought))
             return r;
-        }
+        *ret_other = r;
     }
     return NULL;
 }
 
-const char *route_allow(const struct route *route)
+const char *route_allow(const struct route *route, char ret[ROUTE_ALLOW_SIZE])
 {
-    return strcmp(route->method, "GET") ? route->method : "GET, HEAD";
+    size_t used = 0;
+    ret[0] = 0;
+    for (const struct route *r = routes; r->method; r++)
+        if (!strcmp(r->path, route->path) && used < ROUTE_ALLOW_SIZE)
+            used += (size_t)snprintf(ret + used, ROUTE_ALLOW_SIZE - used, "%s%s", used ? ", " : "",
+                                     strcmp(r->method, "GET") ? r->method : "GET, HEAD");
+    return ret;
 }

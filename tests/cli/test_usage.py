@@ -5,7 +5,8 @@ import tempfile
 
 from common import EXAMPLE, KGRADE, Case, main, run
 
-COMMANDS = ["grade", "tasks", "show", "new", "check-task", "recording show", "replay", "doctor"]
+COMMANDS = ["grade", "tasks", "show", "new", "check-task", "recording show", "replay", "doctor",
+            "db backup", "db check"]
 
 
 class Help(Case):
@@ -40,6 +41,9 @@ class Mistakes(Case):
         self.assert_mistake(["zzzzzz"], "There is no command zzzzzz.")
         self.assert_mistake(["recording"], "kgrade recording show")
         self.assert_mistake(["recording", "shw"], "did you mean recording show?")
+        self.assert_mistake(["db"], "kgrade db backup, kgrade db check")
+        self.assert_mistake(["db", "chek"], "did you mean db check?")
+        self.assert_mistake(["db", "backup", "x"], "db backup needs DATABASE FILE")
 
     def test_options(self):
         self.assert_mistake(["--versoin"], "did you mean --version?")

@@ -28,7 +28,7 @@ same() {
     if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1" "expected '$2', saw '$3'"; fi
 }
 
-# start [OPTION]...: starts the server, sets $url and $server_pid.  Its log is $folder/log.
+# start [OPTION]...: starts the server, sets $url and $server_pid.  Its log is $folder/log, its store $folder/store.
 start() {
     start_on --listen 127.0.0.1:0 "$@"
     url=$(sed -n 's/.* listens on \(http:.*\)/\1/p' "$folder/log")
@@ -36,8 +36,9 @@ start() {
 
 start_on() {
     : >"$folder/log"
-    mkdir -p "$folder/tmp"
-    TMPDIR=$folder/tmp KGRADE_TEST_FOLDER=$folder "$KGRADED" --isolation reduced "$@" 2>"$folder/log" &
+    mkdir -p "$folder/tmp" "$folder/store"
+    TMPDIR=$folder/tmp KGRADE_TEST_FOLDER=$folder "$KGRADED" --isolation reduced --store "$folder/store/db" "$@" \
+        2>"$folder/log" &
     server_pid=$!
     for _ in $(seq 600); do
         grep -q ' listens on ' "$folder/log" && return
@@ -156,13 +157,27 @@ grade() {
     body vector_add opencl "" "$2" >"$folder/$name.request"
     shift 2
     curl -sS --max-time 120 -H 'Content-Type: application/json' --data-binary "@$folder/$name.request" -o "$folder/$name" \
-        -D "$folder/$name.head" -w '%{http_code}' "$@" "$url/grade" >"$folder/$name.status" 2>"$folder/$name.error" &
+        -D "$folder/$name.head" -w '%{http_code}' "$@" "$url/grade?wait=110" >"$folder/$name.status" 2>"$folder/$name.error" &
     grade_pid=$!
 }
 
-# answered NAME STATUS VALUE: what became of a grade: VALUE is its verdict or its code.
+# answered NAME STATUS VALUE: what became of a grade: VALUE is its verdict, its state or its code.
 answered() {
-    same "$1" "$2 $3" "$(cat "$folder/$1.status") $(jq -r '.verdict // .code' "$folder/$1")"
+    same "$1" "$2 $3" "$(cat "$folder/$1.status") $(jq -r '.verdict // .state // .code' "$folder/$1")"
+}
+
+# submit SOURCE_FILE [CURL ARGUMENT]...: queues a grade without waiting for it; sets $status and $id.
+submit() {
+    body vector_add opencl "" "$1" >"$folder/submit.request"
+    shift
+    ask -H 'Content-Type: application/json' --data-binary "@$folder/submit.request" "$@" "$url/grade?wait=0"
+    # shellcheck disable=SC2034 # for the scripts
+    id=$(field .id)
+}
+
+# is ID STATE: whether the grade is in that state.
+is() {
+    curl -sS --max-time 5 "$url/grades/$1" | jq -e --arg state "$2" '.state == $state'
 }
 
 # candidates: makes the sources that the scripts grade, and a folder of tasks with one small task, $folder/tasks.

@@ -19,11 +19,12 @@ refused "option without its value" 2 "'--listen' needs a value" --listen
 refused "stray word" 2 "'serve' is one word too many" serve
 refused "both listeners" 2 "exclude each other" --listen 127.0.0.1:0 --unix "$folder/socket"
 for address in 0.0.0.0:8710 192.0.2.1:8710 '[::]:8710' '[2001:db8::1]:0' 128.0.0.1:0; do
-    refused "listening on $address" 2 "does not listen on $address" --listen "$address"
+    refused "listening on $address" 2 "does not listen on http://$address without tokens" --listen "$address"
 done
-for address in nonsense 127.0.0.1 127.0.0.1: 127.0.0.1:65536 127.0.0.1:-1 127.0.0.1:x '[127.0.0.1]:0' ::1:0 :8710 ''; do
+for address in nonsense 127.0.0.1 127.0.0.1: 127.0.0.1:65536 127.0.0.1:-1 127.0.0.1:x '[127.0.0.1]:0' ::1:0 :8710; do
     refused "listening on '$address'" 2 "--listen an address and a port" --listen "$address"
 done
+refused "listening on ''" 2 "--listen needs a value" --listen ""
 for value in 1023 65M 99999999999999999999 -1 1.5 1T 2KB ''; do
     refused "--max-body '$value'" 2 "--max-body takes a whole number" --max-body "$value"
 done
@@ -33,8 +34,8 @@ refused "--max-per-address 0" 2 "--max-per-address takes" --max-per-address 0
 refused "--queue 65537" 2 "--queue takes" --queue 65537
 refused "--request-timeout 0" 2 "--request-timeout takes" --request-timeout 0
 refused "--drain 86401" 2 "--drain takes" --drain 86401
-refused "--isolation none" 2 "--isolation is full or reduced" --isolation none
-refused "--log-level loud" 2 "--log-level is" --log-level loud
+refused "--isolation none" 2 "--isolation is one of full|reduced" --isolation none
+refused "--log-level loud" 2 "--log-level is one of" --log-level loud
 refused "folder of tasks that is not there" 3 "$folder/nowhere" --listen 127.0.0.1:0 --isolation reduced --tasks "$folder/nowhere"
 
 ### A port in use.
@@ -80,26 +81,33 @@ refused "path of a file" 3 "Cannot listen on $folder/file" --unix "$folder/file"
 same "the file is still there" precious "$(cat "$folder/file")"
 refused "long path" 2 "The path of a Unix socket has" --unix "$folder/$(head -c 200 /dev/zero | tr '\0' x)"
 
-### The service manager.
-if command -v python3 >/dev/null; then
-    python3 -c '
-import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.bind(sys.argv[1])
-s.settimeout(60)
-for _ in range(2):
-    print(s.recv(1000).decode(), flush=True)
-' "$folder/notify" >"$folder/notified" &
-    listener=$!
-    while [ ! -S "$folder/notify" ]; do sleep 0.05; done
-    NOTIFY_SOCKET=$folder/notify start
-    stop
-    wait "$listener"
-    same "the service manager is told" "READY=1 STOPPING=1" "$(tr '\n' ' ' <"$folder/notified" | sed 's/ $//')"
-else
-    echo "skipped: no python3 to play the service manager"
-fi
+### The configuration file.
+printf '# a comment\nqueue = 5\nqeue = 5\n' >"$folder/conf"
+refused "unknown setting in the file" 2 "$folder/conf:3: there is no setting 'qeue'" --config "$folder/conf"
+refused "file that is not there" 2 "There is no file $folder/nowhere" --config "$folder/nowhere"
 
+### Tokens: with them it listens beyond loopback, and warns.
+"$KGRADED" token alice --file "$folder/tokens" >/dev/null 2>&1
+start_on --listen 0.0.0.0:0 --tokens "$folder/tokens"
+same "beyond loopback with tokens" 1 "$(grep -c 'is beyond loopback' "$folder/log")"
+stop
+chmod o+w "$folder/tokens"
+refused "tokens that everybody can write" 3 "can be written by everybody" --listen 127.0.0.1:0 --tokens "$folder/tokens"
+refused "tokens that are not there" 3 "Cannot open $folder/nowhere" --listen 127.0.0.1:0 --tokens "$folder/nowhere"
+echo 'alice agent' >"$folder/tokens"
+chmod o-w "$folder/tokens"
+refused "tokens that are wrong" 2 "$folder/tokens:1: " --listen 127.0.0.1:0 --tokens "$folder/tokens"
+refused "token of a bad name" 2 "'a b' is not a name" token "a b"
+
+### Without options: a Unix socket and a store in the folders of the user.
+mkdir -p "$folder/run" "$folder/home"
+HOME=$folder/home XDG_STATE_HOME='' XDG_RUNTIME_DIR=$folder/run start_on
+ask --unix-socket "$folder/run/kgraded.sock" http://localhost/healthz
+same "answers on the default socket" "200 ok" "$status $(field .status)"
+stop
+same "the default socket is gone" "" "$(ls "$folder/run")"
+
+### The log.
 # Under the journal a line has a priority and no time; the variable alone does not make it the journal.
 : >"$folder/log"
 JOURNAL_STREAM=$(stat -c %d:%i "$folder/log") start

@@ -21,7 +21,7 @@ nested() {
 }
 
 ### What there is to read.
-for path in / /healthz /version /tasks; do
+for path in / /healthz /version /tasks /grades /openapi.json /schemas/grade.json; do
     expect "GET $path" 200 - "$url$path"
     same "GET $path is JSON" application/json "$(header Content-Type)"
     size=$(stat -c %s "$folder/body")
@@ -33,7 +33,7 @@ same "/ lists /grade" POST "$(field '.endpoints[] | select(.path == "/grade").me
 ask "$url/version"
 same "/version names the schema" kgrade.grade/1 "$(field .schema)"
 ask "$url/healthz"
-same "/healthz shows the queue" '{"running":0,"waiting":0,"limit":64}' "$(field '.queue | tojson')"
+same "/healthz shows the queue" '{"running":0,"waiting":0,"limit":1024}' "$(field '.queue | tojson')"
 ask "$url/tasks"
 task=$(jq -r '.. | objects | .name? // empty' "$folder/body" | head -n 1)
 same "there is a task" 1 "$(echo "$task" | grep -c .)"
@@ -57,6 +57,11 @@ same "GET /grade is told what is allowed" POST "$(header Allow)"
 expect "PUT /grade" 405 method_not_allowed -X PUT "${json[@]}" -d '{}' "$url/grade"
 expect "DELETE /tasks" 405 method_not_allowed -X DELETE "$url/tasks"
 same "DELETE /tasks is told what is allowed" "GET, HEAD" "$(header Allow)"
+ask -X PATCH "$url/grades/00000000000000000000000000000000"
+same "a path with several methods" "405 GET, HEAD, DELETE" "$status $(header Allow)"
+expect "a parameter where there is none" 422 unknown_parameter "$url/version?verbose=1"
+expect "a parameter without a name" 422 unknown_parameter "$url/version?=1"
+expect "a parameter with NUL" 404 not_found "$url/grades?before=%00"
 expect "POST /version" 405 method_not_allowed -d x "$url/version"
 expect "invented method" 405 method_not_allowed -X FETCH "$url/tasks"
 ask -I "$url/grade"
@@ -130,7 +135,7 @@ curl -sS "$url/%0aforged%20line%22" -o /dev/null
 curl -sS "$url/version" -o /dev/null
 stop
 same "ends cleanly" 0 "$status"
-same "the log has the request" 1 "$(grep -c 'method=GET path=/version status=200 ms=[0-9.]* code=ok$' <(tail -n 5 "$folder/log"))"
+same "the log has the request" 1 "$(grep -c 'method=GET path=/version status=200 ms=[0-9.]* code=ok caller=-$' <(tail -n 5 "$folder/log"))"
 same "the log has the strange path" 1 "$(grep -cF 'path=/%0aforged%20line%22 status=404' "$folder/log")"
 same "each line is of ours" 0 "$(grep -vcE '^[0-9-]{10}T[0-9:.]{12}Z (info|warning|error) ' "$folder/log")"
 

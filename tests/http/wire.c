@@ -20,6 +20,7 @@
 #define START_S 60
 #define STOP_S 60
 #define MAX_ARGUMENTS 32
+#define STORE_SUFFIX ".store"
 
 extern char **environ;
 
@@ -65,14 +66,27 @@ failed:
     return false;
 }
 
+/* The log, and the store that is used when the arguments do not name another. */
+static void remove_files(const struct server *server)
+{
+    static const char *const suffixes[] = {"", STORE_SUFFIX, STORE_SUFFIX "-wal",
+                                           STORE_SUFFIX "-shm", STORE_SUFFIX "-lock"};
+    char path[sizeof server->log + 32];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        snprintf(path, sizeof path, "%s%s", server->log, suffixes[i]);
+        unlink(path);
+    }
+}
+
 bool server_start(struct server *server, const char *program, const char *const *arguments)
 {
-    const char *argv[MAX_ARGUMENTS + 4] = {program, "--listen", "127.0.0.1:0"};
-    for (size_t i = 0; i < MAX_ARGUMENTS && arguments[i]; i++)
-        argv[i + 3] = arguments[i];
-
     snprintf(server->log, sizeof server->log, "/tmp/kgrade-http-test.XXXXXX");
     int log = mkstemp(server->log);
+    char store[sizeof server->log + sizeof STORE_SUFFIX];
+    snprintf(store, sizeof store, "%s" STORE_SUFFIX, server->log);
+    const char *argv[MAX_ARGUMENTS + 6] = {program, "--listen", "127.0.0.1:0", "--store", store};
+    for (size_t i = 0; i < MAX_ARGUMENTS && arguments[i]; i++)
+        argv[i + 5] = arguments[i];
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
@@ -83,7 +97,7 @@ bool server_start(struct server *server, const char *program, const char *const 
         printf("cannot start %s: %s\n", program, strerror(failed));
     if (!failed && wait_for_port(server))
         return true;
-    unlink(server->log);
+    remove_files(server);
     server->pid = 0;
     return false;
 }
@@ -101,7 +115,7 @@ int server_stop(struct server *server)
                 slurp(server->log, log, sizeof log);
                 printf("the server ended with status %#x:\n%s\n", (unsigned)status, log);
             }
-            unlink(server->log);
+            remove_files(server);
             return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
         }
     }

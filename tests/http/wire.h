@@ -13,7 +13,7 @@ struct server {
 };
 
 /* Starts the program with its arguments (NULL-terminated, without argv[0]) on a free port of
- * loopback.  Returns false when it does not come up; then its log has been printed. */
+ * loopback, with a store of its own unless they name one.  Returns false when it does not come up; then its log has been printed. */
 bool server_start(struct server *server, const char *program, const char *const *arguments);
 /* Ends it with SIGTERM and returns its exit status; -1 when it had to be killed. */
 int server_stop(struct server *server);

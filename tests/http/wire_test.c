@@ -32,6 +32,8 @@ static struct answer answer;
     "POST /grade HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " length \
     "\r\n\r\n"
 #define UNKNOWN_TASK "{\"task\":\"no\",\"device\":\"opencl\",\"source\":\"x\"}"
+#define UNBUILDABLE "{\"task\":\"vector_add\",\"device\":\"opencl\",\"source\":\"no C at all\"}"
+_Static_assert(sizeof UNBUILDABLE - 1 == 62, "requests below give this length");
 _Static_assert(sizeof UNKNOWN_TASK - 1 == 44, "requests below give this length");
 
 static void assert_answer(int fd, double seconds, unsigned status, const char *code)
@@ -334,6 +336,62 @@ static void test_vanishing(void **state)
     }
 }
 
+/* Clients that wait, on a server that grades nothing for them: each gets its answer or is gone. */
+static void test_waiting(void **state)
+{
+    (void)state;
+    enum { N = 24 };
+    int fds[N];
+    /* A grade that cannot be built is over soon; that its client leaves meanwhile is none of its
+     * concern. */
+    for (int i = 0; i < N; i++) {
+        fds[i] = dial(&server);
+        say(fds[i],
+            "POST /grade?wait=0 HTTP/1.1\r\nHost: x\r\nContent-Length: 62\r\n\r\n" UNBUILDABLE);
+    }
+    for (int i = 0; i < N; i++) {
+        hear(fds[i], 20, &answer);
+        assert_true(answer.status == 202 || answer.status == 503);
+        if (answer.status == 503)
+            assert_string_equal(answer_code(&answer), "queue_full");
+        assert_true(strcasestr(answer.head, "\r\nRetry-After: "));
+        close(fds[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        fds[i] = dial(&server);
+        say(fds[i],
+            "POST /grade?wait=60 HTTP/1.1\r\nHost: x\r\nContent-Length: 62\r\n\r\n" UNBUILDABLE);
+        struct linger reset = {.l_onoff = i % 2, .l_linger = 0};
+        setsockopt(fds[i], SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(fds[i]);
+    }
+}
+
+/* A stream that ends its sending side, one that leaves, one that is reset. */
+static void test_streams_abandoned(void **state)
+{
+    (void)state;
+    int fd = dial(&server);
+    say(fd, GET("/grades?limit=1"));
+    hear(fd, 5, &answer);
+    assert_int_equal(answer.status, 200);
+    close(fd);
+    const char *id = strstr(answer.body, "\"id\":\"");
+    assert_non_null(id);
+    for (int i = 0; i < 30; i++) {
+        char request[256];
+        snprintf(request, sizeof request, "GET /grades/%.32s/events HTTP/1.1\r\nHost: x\r\n\r\n",
+                 id + 6);
+        fd = dial(&server);
+        say(fd, request);
+        if (i % 3 == 0)
+            shutdown(fd, SHUT_WR);
+        struct linger reset = {.l_onoff = i % 3 == 1, .l_linger = 0};
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+        close(fd);
+    }
+}
+
 static void test_many_connections(void **state)
 {
     (void)state;
@@ -418,7 +476,7 @@ static void *fire(void *data)
 static void test_stopped_under_fire(void **state)
 {
     (void)state;
-    enum { ROUNDS = 15, GUNS = 8 };
+    enum { ROUNDS = 6, GUNS = 8 };
     static const char *const arguments[] = {"--isolation", "reduced", NULL};
     for (int round = 0; round < ROUNDS; round++) {
         pthread_t guns[GUNS];
@@ -487,6 +545,8 @@ int main(void)
         TEST(test_buffered),
         TEST(test_chunked),
         TEST(test_vanishing),
+        TEST(test_waiting),
+        TEST(test_streams_abandoned),
         TEST(test_many_connections),
         TEST(test_reader_that_does_not_read),
         TEST(test_memory),

@@ -210,6 +210,43 @@ enum cli_exit command_cancel(const struct cli *cli)
     return CLI_ACCEPTED;
 }
 
+/* "refused, wrong_answer" for an entry that no grade of which was accepted, else who sent the same. */
+static void set_note(struct grid *grid, const json_t *entry)
+{
+    char note[TEXT_SHORT] = "";
+    const char *verdict;
+    json_t *count;
+    if (view_number(entry, "same_source") > 0)
+        snprintf(note, sizeof note, "same source: group %.0f", view_number(entry, "same_source"));
+    if (!(view_number(entry, "rank") > 0))
+        json_object_foreach(view_members(view_at(entry, "verdicts")), verdict, count)
+        {
+            size_t used = strlen(note);
+            snprintf(note + used, sizeof note - used, "%s%s", used ? ", " : "", verdict);
+        }
+    grid_set(grid, 7, "%s", note);
+}
+
+static void print_entry(struct grid *grid, const json_t *entry)
+{
+    double rank = view_number(entry, "rank"), tie = view_number(entry, "tie"),
+           low = view_number(entry, "score_low"), high = view_number(entry, "score_high"),
+           grades = view_number(entry, "grades");
+    const char *owner = view_string(entry, "owner"), *source = view_string(entry, "source_hash"),
+               *latest = view_string(entry, "latest_at");
+    if (rank > 0) {
+        grid_set(grid, 0, "%.0f%s", tie > 0 ? tie : rank, tie > 0 && tie < rank ? "=" : "");
+        grid_set(grid, 1, "%.3f", view_number(entry, "score"));
+    }
+    if (isfinite(low) && isfinite(high))
+        grid_set(grid, 2, "%.3f–%.3f", low, high);
+    grid_set(grid, 3, "%s", owner ? owner : "");
+    grid_set(grid, 4, "%.*s", SHOWN_HASH, source ? source : "");
+    grid_set(grid, 5, "%.0f", grades > 0 ? grades : 0);
+    grid_set(grid, 6, "%s", latest ? latest : "");
+    set_note(grid, entry);
+}
+
 static void print_leaderboard(const json_t *board)
 {
     struct grid grid = {.columns = 8, .rows = 1, .left = 0};
@@ -219,29 +256,15 @@ static void print_leaderboard(const json_t *board)
         grid_set(&grid, i, "%s", headings[i]);
     const json_t *entries = view_at(board, "entries");
     for (size_t i = 0; i < json_array_size(entries); i++) {
-        const json_t *e = json_array_get(entries, i);
         grid_next_row(&grid);
-        double rank = view_number(e, "rank"), low = view_number(e, "score_low"),
-               high = view_number(e, "score_high"), grades = view_number(e, "grades");
-        if (rank > 0) {
-            grid_set(&grid, 0, "%.0f%s", rank, view_true(e, "tied") ? "=" : "");
-            grid_set(&grid, 1, "%.3f", view_number(e, "score"));
-        }
-        if (isfinite(low) && isfinite(high))
-            grid_set(&grid, 2, "%.3f–%.3f", low, high);
-        const char *owner = view_string(e, "owner"), *source = view_string(e, "source_hash"),
-                   *latest = view_string(e, "latest_at"), *verdict = view_string(e, "verdict");
-        grid_set(&grid, 3, "%s", owner ? owner : "");
-        grid_set(&grid, 4, "%.*s", SHOWN_HASH, source ? source : "");
-        grid_set(&grid, 5, "%.0f", grades > 0 ? grades : 0);
-        grid_set(&grid, 6, "%s", latest ? latest : "");
-        if (!(rank > 0))
-            grid_set(&grid, 7, "%s", verdict ? verdict : "not accepted");
+        print_entry(&grid, json_array_get(entries, i));
     }
     grid_print(&grid, stdout, text_terminal_columns(stdout));
     grid_free(&grid);
     if (!json_array_size(entries))
         puts("Nothing has been graded yet.");
+    else if (view_number(board, "total") > (double)json_array_size(entries))
+        printf("%.0f entries in all.\n", view_number(board, "total"));
 }
 
 enum cli_exit command_leaderboard(const struct cli *cli)

@@ -293,6 +293,7 @@ const struct device device_cuda = {
     .judge = "kgrade-judge-cuda",
     .shares_arena = true,
     .start_ahead = true,
+    .fault_is_sticky = true,
     .judge_needs_driver = true,
     .compile = compile,
     .reference = REFERENCE_SOURCE,

@@ -70,6 +70,7 @@ const struct device device_opencl = {
     .replayer = "kgrade-replay-opencl",
     .judge = "kgrade-judge-opencl",
     .shares_arena = false,
+    .runs_in_replayer = true,
     .compile = compile,
     .binds = binds,
     .environment = environment,

@@ -231,7 +231,8 @@ static int build_image(struct state *s, const struct recording *r, size_t index,
         return 0;
     const struct recording_image *image = &r->images[index];
     if (strcmp(image->kind, "opencl-c"))
-        return fail(err, "recording_invalid", NULL, "An image is not OpenCL C source.");
+        return fail(err, "recording_invalid", REPLAY_INVALID_HINT,
+                    "An image is not OpenCL C source.");
     const char *text = (const char *)r->blobs[image->blob].data;
     size_t length = r->blobs[image->blob].size;
     cl_int code;
@@ -241,8 +242,8 @@ static int build_image(struct state *s, const struct recording *r, size_t index,
     if (!program || code) {
         if (program)
             clReleaseProgram(program);
-        return fail(err, "recording_invalid", NULL, "A recorded program does not build: %s (%d).",
-                    pick_error_name(code), code);
+        return fail(err, "recording_invalid", REPLAY_INVALID_HINT,
+                    "A recorded program does not build: %s (%d).", pick_error_name(code), code);
     }
     s->programs[index] = program;
     return 0;
@@ -271,7 +272,7 @@ static int set_args(struct state *s, cl_kernel kernel, const struct recording_no
         }
         cl_int code = clSetKernelArg(kernel, (cl_uint)i, size, value);
         if (code)
-            return fail(err, "recording_invalid", NULL,
+            return fail(err, "recording_invalid", REPLAY_INVALID_HINT,
                         "Argument %zu of kernel \"%s\" does not fit: %s (%d).", i, node->name,
                         pick_error_name(code), code);
     }
@@ -286,8 +287,8 @@ static int add_kernel(struct state *s, const struct recording *r, const struct r
         return -1;
     cl_kernel kernel = clCreateKernel(s->programs[node->image], node->name, &code);
     if (!kernel)
-        return fail(err, "recording_invalid", NULL, "The recorded program has no kernel \"%s\".",
-                    node->name);
+        return fail(err, "recording_invalid", REPLAY_INVALID_HINT,
+                    "The recorded program has no kernel \"%s\".", node->name);
     s->kernels[s->n_kernels++] = kernel;
     if (set_args(s, kernel, node, err))
         return -1;
@@ -325,7 +326,7 @@ static int add_node(struct state *s, const struct recording *r, const struct rec
     case NODE_EMPTY:
         break;
     }
-    return code ? fail(err, "recording_invalid", NULL,
+    return code ? fail(err, "recording_invalid", REPLAY_INVALID_HINT,
                        "A recorded command cannot be replayed: %s (%d).", pick_error_name(code),
                        code)
                 : 0;

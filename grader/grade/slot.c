@@ -1,0 +1,91 @@
+#define _GNU_SOURCE
+#include "slot.h"
+
+#include <time.h>
+
+#include "jails.h"
+
+#define ASK_EVERY_NS (100 * IO_NS_PER_MS)
+
+struct slot_waiter {
+    struct slot_waiter *next;
+    bool served;
+};
+
+void slot_init(struct device_slot *slot, const struct device *device)
+{
+    pthread_condattr_t attributes;
+    slot->device = device;
+    pthread_mutex_init(&slot->lock, NULL);
+    pthread_mutex_init(&slot->spares_lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&slot->served, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void slot_destroy(struct device_slot *slot)
+{
+    json_decref(slot->ceilings);
+    bytes_free(&slot->health_recording);
+    pthread_cond_destroy(&slot->served);
+    pthread_mutex_destroy(&slot->spares_lock);
+    pthread_mutex_destroy(&slot->lock);
+}
+
+static void wait_a_little(struct device_slot *slot)
+{
+    uint64_t until = io_now() + ASK_EVERY_NS;
+    const struct timespec t = {(time_t)(until / IO_NS_PER_S), (long)(until % IO_NS_PER_S)};
+    pthread_cond_timedwait(&slot->served, &slot->lock, &t);
+}
+
+static void leave_line(struct device_slot *slot, const struct slot_waiter *waiter)
+{
+    struct slot_waiter **at = &slot->waiters;
+    while (*at != waiter)
+        at = &(*at)->next;
+    *at = waiter->next;
+}
+
+int slot_take(struct device_slot *slot)
+{
+    struct slot_waiter waiter = {NULL, false}, **end = &slot->waiters;
+    bool go_on = true;
+    pthread_mutex_lock(&slot->lock);
+    if (!slot->held) {
+        slot->held = waiter.served = true;
+    } else {
+        while (*end)
+            end = &(*end)->next;
+        *end = &waiter;
+    }
+    while (!waiter.served && go_on) {
+        wait_a_little(slot);
+        pthread_mutex_unlock(&slot->lock);
+        go_on = jails_go_on(); /* without the lock: it calls back into the program */
+        pthread_mutex_lock(&slot->lock);
+    }
+    if (!go_on && !waiter.served)
+        leave_line(slot, &waiter);
+    pthread_mutex_unlock(&slot->lock);
+    if (go_on)
+        return 0;
+    if (waiter.served)
+        slot_give(slot);
+    return -1;
+}
+
+void slot_give(struct device_slot *slot)
+{
+    pthread_mutex_lock(&slot->lock);
+    struct slot_waiter *next = slot->waiters;
+    if (next) {
+        slot->waiters = next->next;
+        next->served = true; /* the device passes from hand to hand */
+        pthread_cond_broadcast(&slot->served);
+    } else {
+        slot->held = false;
+    }
+    pthread_mutex_unlock(&slot->lock);
+}

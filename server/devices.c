@@ -1,0 +1,184 @@
+#define _GNU_SOURCE
+#include "devices.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../sandbox/base/cleanup.h"
+#include "../sandbox/base/fail.h"
+#include "../sandbox/base/io.h"
+#include "log.h"
+
+struct devices {
+    kgrade *engine;
+    size_t n;
+    char names[DEVICES_MOST][DEVICES_NAME_SIZE];
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stop, ended;
+};
+
+static void add(struct devices *d, const char *name)
+{
+    for (size_t i = 0; i < d->n; i++)
+        if (!strcmp(d->names[i], name))
+            return;
+    if (d->n < DEVICES_MOST)
+        snprintf(d->names[d->n++], DEVICES_NAME_SIZE, "%s", name);
+}
+
+static void list(struct devices *d)
+{
+    cleanup_free char *text = NULL;
+    if (kgrade_tasks_json(d->engine, &text, NULL))
+        return;
+    json_auto_t *json = json_loads(text, 0, NULL);
+    size_t i, j;
+    json_t *task, *device;
+    json_array_foreach(json_object_get(json, "tasks"), i, task)
+    {
+        json_array_foreach(json_object_get(task, "devices"), j, device)
+        {
+            const char *name = json_string_value(json_object_get(device, "name"));
+            if (name)
+                add(d, name);
+        }
+    }
+}
+
+static int health(const struct devices *d, size_t i, bool check_now, kgrade_error *err)
+{
+    cleanup_free char *text = NULL;
+    if (kgrade_health(d->engine, d->names[i], check_now, &text, err))
+        return -1;
+    json_auto_t *json = json_loads(text, 0, NULL);
+    if (json_is_true(json_object_get(json, "ok")))
+        return 0;
+    const char *code = NULL, *message = NULL, *hint = NULL;
+    if (json_unpack(json, "{s:{s:s, s:s, s:s}}", "reason", "code", &code, "message", &message,
+                    "hint", &hint) == 0)
+        return fail(err, code, hint, "%s", message);
+    if (json_is_true(json_object_get(json, "suspect")))
+        return fail(err, "device_suspect", "It is checked before the next grade.",
+                    "A grade may have left the device unusable.");
+    return fail(err, "device_unchecked", "The check is made at the start and takes some seconds.",
+                "The device has not been checked yet.");
+}
+
+int devices_health(const struct devices *d, size_t i, kgrade_error *err)
+{
+    return health(d, i, false, err);
+}
+
+static void check(const struct devices *d, size_t i)
+{
+    kgrade_error before, after;
+    if (!health(d, i, false, &before))
+        return;
+    if (!health(d, i, true, &after))
+        log_line(LOG_LEVEL_INFO, "device=%s works", d->names[i]);
+    else if (strcmp(before.code, after.code))
+        log_line(LOG_LEVEL_WARNING, "device=%s code=%s does not work: %s", d->names[i], after.code,
+                 after.message);
+}
+
+static bool wait_to_recheck(struct devices *d)
+{
+    uint64_t deadline = io_now() + DEVICES_RECHECK_S * IO_NS_PER_S;
+    const struct timespec until = {(time_t)(deadline / IO_NS_PER_S),
+                                   (long)(deadline % IO_NS_PER_S)};
+    pthread_mutex_lock(&d->lock);
+    while (!d->stop && io_now() < deadline)
+        pthread_cond_timedwait(&d->changed, &d->lock, &until);
+    bool stop = d->stop;
+    pthread_mutex_unlock(&d->lock);
+    return !stop;
+}
+
+static bool is_stopped(struct devices *d)
+{
+    pthread_mutex_lock(&d->lock);
+    bool stop = d->stop;
+    pthread_mutex_unlock(&d->lock);
+    return stop;
+}
+
+static void *keep_checking(void *data)
+{
+    struct devices *d = data;
+    do {
+        for (size_t i = 0; i < d->n && !is_stopped(d); i++)
+            check(d, i);
+    } while (wait_to_recheck(d));
+    pthread_mutex_lock(&d->lock);
+    d->ended = true;
+    pthread_cond_broadcast(&d->changed);
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
+}
+
+static void destroy(struct devices *d)
+{
+    pthread_cond_destroy(&d->changed);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+int devices_open(kgrade *engine, struct devices **ret, kgrade_error *err)
+{
+    struct devices *d = calloc(1, sizeof *d);
+    if (!d)
+        return fail(err, "out_of_memory", NULL, "There is no memory for the devices.");
+    d->engine = engine;
+    list(d);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&d->lock, NULL);
+    int failed = pthread_create(&d->thread, NULL, keep_checking, d);
+    if (failed) {
+        destroy(d);
+        return fail(err, "thread_failed", NULL,
+                    "The thread that checks devices does not start: %s.", strerror(failed));
+    }
+    *ret = d;
+    return 0;
+}
+
+bool devices_close(struct devices *d, uint64_t deadline)
+{
+    if (!d)
+        return true;
+    const struct timespec until = {(time_t)(deadline / IO_NS_PER_S),
+                                   (long)(deadline % IO_NS_PER_S)};
+    int timed_out = 0;
+    pthread_mutex_lock(&d->lock);
+    d->stop = true;
+    pthread_cond_broadcast(&d->changed);
+    while (!d->ended && !timed_out)
+        timed_out = pthread_cond_timedwait(&d->changed, &d->lock, &until);
+    bool ended = d->ended;
+    pthread_mutex_unlock(&d->lock);
+    if (!ended)
+        return false;
+    pthread_join(d->thread, NULL);
+    destroy(d);
+    return true;
+}
+
+size_t devices_count(const struct devices *d)
+{
+    return d->n;
+}
+
+const char *devices_name(const struct devices *d, size_t i)
+{
+    return d->names[i];
+}
