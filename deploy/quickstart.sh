@@ -51,7 +51,7 @@ if ! grep -Eq '"isolation": *"full"' "$work/doctor.json"; then
 fi
 
 say "4. Starting kgraded"
-"$bin/kgraded" --listen 127.0.0.1:0 --isolation "$isolation" 2>"$work/kgraded.log" &
+"$bin/kgraded" --config /dev/null --listen 127.0.0.1:0 --store "$work/kgrade.db" --isolation "$isolation" 2>"$work/kgraded.log" &
 server=$!
 url=
 for _ in $(seq 100); do
@@ -74,7 +74,7 @@ say "5. Grading deploy/example/vector_add.c"
 } >"$work/request.json"
 grade() {
     curl -sS --max-time 300 -H 'Content-Type: application/json' --data-binary @"$work/request.json" \
-        -o "$work/result.json" "$url/grade" || {
+        -o "$work/result.json" "$url/grade?wait=280" || {
         cat "$work/kgraded.log" >&2
         die "kgraded did not answer"
     }
@@ -109,7 +109,7 @@ How to go on, with PATH=$root/build/release/bin:\$PATH
     kgrade show matmul                             what a candidate has to do
     kgrade new matmul -o mine.c                    a file to start from
     kgrade grade mine.c --task matmul              grade it, without a server
-    kgraded                                        the server, on http://127.0.0.1:8710
+    kgraded --listen 127.0.0.1:8710                the server, on http://127.0.0.1:8710; keeps all grades
     deploy/check.sh                                all tests
 deploy/README.md tells how to run the server for others.
 END
