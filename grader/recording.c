@@ -232,7 +232,8 @@ int recording_merge(struct recording *r, struct recording *other, kgrade_error *
 {
     if (strcmp(r->device, other->device) || strcmp(r->task, other->task) ||
         r->n_params != other->n_params || r->n_dims != other->n_dims)
-        return fail(err, "recording_invalid", NULL, "The recording is of another task or device.");
+        return fail(err, "recording_invalid", "Record the candidate for this task and device.",
+                    "The recording is of another task or device.");
     size_t blob_map[RECORDING_MAX_BLOBS], image_map[RECORDING_MAX_IMAGES];
     for (size_t i = 0; i < other->n_blobs; i++) {
         blob_map[i] = recording_add_blob(r, other->blobs[i].data, other->blobs[i].size);

@@ -28,6 +28,7 @@
 #define RECORDING_MAX_GLOBALS 4096    /* per call */
 #define RECORDING_MAX_ATTRIBUTES 32   /* per node */
 #define RECORDING_MAX_NAME 4096
+#define RECORDING_MAX_VALUES 4000000 /* of the manifest as JSON */
 
 /* Code: OpenCL C source with its build options, or a CUDA cubin. */
 struct recording_image {

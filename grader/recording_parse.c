@@ -477,6 +477,22 @@ static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_da
     return 0;
 }
 
+/* How many values the JSON text has at most: each takes hundreds of bytes once it is parsed, and as few as two before. */
+static size_t count_values(const char *text, size_t length)
+{
+    size_t n = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        if (quoted && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            n += text[i] == '{' || text[i] == '[' || text[i] == ',';
+    }
+    return n;
+}
+
 int recording_parse(const void *data, size_t size, struct recording **ret, kgrade_error *err)
 {
     cleanup_recording struct recording *r = calloc(1, sizeof *r);
@@ -492,10 +508,14 @@ int recording_parse(const void *data, size_t size, struct recording **ret, kgrad
         length |= (uint64_t)bytes[8 + i] << (8 * i);
     if (length > RECORDING_MAX_MANIFEST || length > size - RECORDING_HEADER_BYTES)
         return bad(&p, "the manifest is longer than the file");
-    json_error_t at;
-    json_t *root = json_loadb((const char *)bytes + RECORDING_HEADER_BYTES, (size_t)length,
-                              JSON_REJECT_DUPLICATES, &at);
     p.where = "the manifest";
+    const char *manifest = (const char *)bytes + RECORDING_HEADER_BYTES;
+    if (memchr(manifest, 0, (size_t)length)) /* which jansson overlooks behind a number */
+        return bad(&p, "it holds a NUL byte");
+    if (count_values(manifest, (size_t)length) > RECORDING_MAX_VALUES)
+        return bad(&p, "it has more than %d values", RECORDING_MAX_VALUES);
+    json_error_t at;
+    json_t *root = json_loadb(manifest, (size_t)length, JSON_REJECT_DUPLICATES, &at);
     int result = root ? parse_manifest(&p, root, bytes + RECORDING_HEADER_BYTES + length,
                                        size - RECORDING_HEADER_BYTES - (size_t)length)
                       : bad(&p, "%s", at.text);

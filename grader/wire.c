@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/fail.h"
@@ -90,6 +91,23 @@ int wire_send(int socket, json_t *json, const void *blob, size_t blob_size, int 
     return blob_size ? io_write_full(socket, blob, blob_size, deadline, err) : 0;
 }
 
+/* Keeps the first descriptor.  Padding leaves room for more than one, and what there is no room for, the kernel closes. */
+static void take_descriptor(struct msghdr *message, int *ret_fd)
+{
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h)) {
+        if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t at = CMSG_LEN(0); at + sizeof(int) <= h->cmsg_len; at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, (const uint8_t *)h + at, sizeof fd);
+            if (*ret_fd < 0)
+                *ret_fd = fd;
+            else
+                close(fd);
+        }
+    }
+}
+
 static int receive_first(int socket, uint8_t *ret, int *ret_fd, uint64_t deadline,
                          kgrade_error *err)
 {
@@ -114,11 +132,7 @@ static int receive_first(int socket, uint8_t *ret, int *ret_fd, uint64_t deadlin
             return 1;
         if (k < 0)
             return fail_errno(err, "io_failed", NULL, "Reading from another process failed");
-        /* MSG_CTRUNC: more descriptors than the one there is room for; the kernel has closed the rest. */
-        for (struct cmsghdr *h = CMSG_FIRSTHDR(&message); h; h = CMSG_NXTHDR(&message, h))
-            if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-                h->cmsg_len >= CMSG_LEN(sizeof(int)))
-                memcpy(ret_fd, CMSG_DATA(h), sizeof(int));
+        take_descriptor(&message, ret_fd);
         return 0;
     }
 }
@@ -155,6 +169,8 @@ int wire_receive(int socket, struct wire_message *ret, uint64_t deadline, kgrade
     if (receive_rest(socket, text, length, deadline, err) ||
         receive_rest(socket, message.blob.data, blob_size, deadline, err))
         return -1;
+    if (memchr(text, 0, length)) /* which jansson overlooks behind a number */
+        return fail(err, "wire_invalid", NULL, "A message holds a NUL byte.");
     json_error_t at;
     message.json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &at);
     if (!json_is_object(message.json))

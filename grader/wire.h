@@ -11,7 +11,7 @@
 
 #include "../sandbox/base/io.h"
 
-#define WIRE_MAX_JSON (16u << 20)
+#define WIRE_MAX_JSON (4u << 20) /* which takes up to a hundred times as much once it is parsed */
 #define WIRE_MAX_BLOB (512u << 20)
 
 struct wire_message {

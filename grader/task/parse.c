@@ -206,6 +206,9 @@ int task_parse(const char *text, size_t size, const char *origin, struct task **
     if (size > TASK_MAX_FILE_BYTES)
         return fail(err, "task_invalid", "Write a smaller file.",
                     "%s has %zu bytes; at most %u are read.", origin, size, TASK_MAX_FILE_BYTES);
+    if (memchr(text, 0, size)) /* which jansson overlooks behind a number */
+        return fail(err, "task_invalid", "Save the file as UTF-8 text.", "%s holds a NUL byte.",
+                    origin);
     json_error_t where;
     json_auto_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     if (!root)

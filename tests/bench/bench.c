@@ -28,7 +28,7 @@ static void die(const kgrade_error *error)
     exit(1);
 }
 
-/* The text of a candidate; one of tests/hostile has honest.h put in the place of its #include. */
+/* The text of a candidate; one of tests/attacks has honest.h put in the place of its #include. */
 static char *read_source(const char *path)
 {
     static const char include[] = "#include \"../../honest.h\"\n";
@@ -40,7 +40,7 @@ static char *read_source(const char *path)
     char *at = strstr((char *)candidate.data, include);
     if (!at)
         return (char *)candidate.data;
-    if (io_read_file(KGRADE_SOURCE_DIR "/tests/hostile/honest.h", MAX_SOURCE_BYTES, &honest,
+    if (io_read_file(KGRADE_SOURCE_DIR "/tests/attacks/honest.h", MAX_SOURCE_BYTES, &honest,
                      &error))
         die(&error);
     if (asprintf(&text, "%.*s%s%s", (int)(at - (char *)candidate.data), (char *)candidate.data,
@@ -172,7 +172,7 @@ struct step {
 static int grade_cost(size_t grades)
 {
     cleanup_free char *source =
-        read_source(KGRADE_SOURCE_DIR "/tests/hostile/honest/honest/candidate.c");
+        read_source(KGRADE_SOURCE_DIR "/tests/attacks/honest/honest/candidate.c");
     json_auto_t *first = grade("vector_add", source, true); /* warms the engine's caches */
     struct step steps[MAX_STEPS];
     size_t n_steps = 0;

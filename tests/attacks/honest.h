@@ -1,0 +1,126 @@
+/*
+ * What the candidates of this suite share: an honest vector_add, which each of them bends in one
+ * place.
+ *
+ * A candidate is one source, so run_case puts this file where a candidate says #include
+ * "../../honest.h"; `run_case --print FOLDER` shows the source that is graded.  run_case also
+ * defines the names below with the facts of its run; the values here let a candidate compile
+ * without it.
+ */
+#ifndef SECRET_FILE
+#define SECRET_FILE "/nonexistent/secret"  /* a file that only the operator may read */
+#define NEIGHBOUR "/nonexistent/neighbour" /* another grade's source; everyone may read it */
+#define CACHED "/nonexistent/cached"       /* a file of the grader's cache; the same */
+#define SHARED "/nonexistent"              /* shared memory; the same */
+#define SHARED_FILE "/nonexistent/shared"  /* the same as a file */
+#define SOCKET_FILE "/nonexistent/socket"  /* a socket on which the operator listens */
+#define ABSTRACT_NAME "nonexistent"        /* the same, as an abstract socket */
+#define PORT 9                             /* the same, as TCP and UDP on the loopback interface */
+#define GRADER 1                           /* the process that grades */
+#define GRADER_ENVIRON "/proc/1/environ"   /* its environment, in which the secret is */
+#define PLANTED "kgrade-planted"           /* the name for whatever is left behind */
+#define PLANTED_KEY 1                      /* the same for System V */
+#define TASKS "/nonexistent/tasks"         /* the folder of tasks */
+#define SECRET_MASKED 0    /* what is in those files, each byte ^ 0xa5, with commas */
+#define REFERENCE_MASKED 0 /* a text in the compiled reference, the same way */
+#define PUBLIC_N 1         /* the sizes of vector_add's public cases, with commas */
+#endif
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HONEST_ADD                                                                                 \
+    "kernel void add(global const float *a, global const float *b, global float *c)\n"             \
+    "{\n"                                                                                          \
+    "    size_t i = get_global_id(0);\n"                                                           \
+    "    c[i] = a[i] + b[i];\n"                                                                    \
+    "}\n"
+
+/* For kernels that are native code: a system call of Linux on x86-64, made from device code. */
+#define KERNEL_SYSCALL                                                                             \
+    "long sys(long number, long x, long y, long z)\n"                                              \
+    "{\n"                                                                                          \
+    "    long r;\n"                                                                                \
+    "    __asm__ volatile(\"syscall\" : \"=a\"(r) : \"a\"(number), \"D\"(x), \"S\"(y), \"d\"(z)\n" \
+    "                     : \"rcx\", \"r11\", \"memory\");\n"                                      \
+    "    return r;\n"                                                                              \
+    "}\n"                                                                                          \
+    "/* The worker's name tells the replayer (kgrade-rep...) from the recorder (kgrade-rec...). "  \
+    "*/\n"                                                                                         \
+    "int in_replayer(void)\n"                                                                      \
+    "{\n"                                                                                          \
+    "    char name[16] = {0};\n"                                                                   \
+    "    long fd = sys(2, (long)\"/proc/self/comm\", 0, 0);\n"                                     \
+    "    sys(0, fd, (long)name, 15);\n"                                                            \
+    "    sys(3, fd, 0, 0);\n"                                                                      \
+    "    return name[9] == 'p';\n"                                                                 \
+    "}\n"
+
+static inline cl_context context_of(cl_command_queue queue)
+{
+    cl_context context = NULL;
+    clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    return context;
+}
+
+static inline cl_device_id device_of(cl_command_queue queue)
+{
+    cl_device_id device = NULL;
+    clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    return device;
+}
+
+static inline cl_kernel make_kernel(cl_command_queue queue, const char *source, const char *options,
+                                    const char *name)
+{
+    cl_device_id device = device_of(queue);
+    cl_program program = clCreateProgramWithSource(context_of(queue), 1, &source, NULL, NULL);
+    if (clBuildProgram(program, 1, &device, options, NULL, NULL)) {
+        char log[4096] = "";
+        clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof log, log, NULL);
+        fprintf(stderr, "%s\n", log);
+    }
+    return clCreateKernel(program, name, NULL);
+}
+
+/* Three buffers, one work-item per element. */
+static inline void launch(cl_kernel kernel, cl_mem a, cl_mem b, cl_mem c, int n,
+                          cl_command_queue queue)
+{
+    size_t global = (size_t)n;
+    clSetKernelArg(kernel, 0, sizeof a, &a);
+    clSetKernelArg(kernel, 1, sizeof b, &b);
+    clSetKernelArg(kernel, 2, sizeof c, &c);
+    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL);
+}
+
+/* Builds the kernel "add" of a source on the first call and launches it on each. */
+static inline void add_with(cl_kernel *kernel, const char *source, cl_mem a, cl_mem b, cl_mem c,
+                            int n, cl_command_queue queue)
+{
+    if (!*kernel)
+        *kernel = make_kernel(queue, source, "", "add");
+    launch(*kernel, a, b, c, n, queue);
+}
+
+static inline void add_honestly(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    static cl_kernel kernel;
+    add_with(&kernel, HONEST_ADD, a, b, c, n, queue);
+}
+
+/* An attack that must fail has succeeded: end in a way that cannot be taken for an honest answer.
+ */
+static inline void breach(const char *what)
+{
+    fprintf(stderr, "breach: %s\n", what);
+    _exit(99);
+}
