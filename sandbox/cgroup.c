@@ -199,18 +199,41 @@ static bool is_group(const char *name)
     return !strncmp(name, GROUP_PREFIX, strlen(GROUP_PREFIX)) && strcmp(name, CGROUP_MAIN_LEAF);
 }
 
-/* Kills what runs in a group that nobody looks after any more, and removes it. */
+static bool spawner_lives(int group)
+{
+    cleanup_close int fd = open_below(group, SPAWNER_LEAF);
+    return fd >= 0 && cgroup_populated(fd) == 1;
+}
+
+static bool has_leaf(int group)
+{
+    return faccessat(group, SPAWNER_LEAF, F_OK, AT_EACCESS) == 0;
+}
+
+/* Removes a group that is empty; false when it is not, or not any more.  The spawner's leaf goes
+ * first: without it nobody can move in. */
+static bool take_apart(int home, const char *name, int group)
+{
+    if (has_leaf(group))
+        return remove_tree(group, SPAWNER_LEAF, MAX_DEPTH) && remove_tree(home, name, MAX_DEPTH);
+    if (unlinkat(home, name, AT_REMOVEDIR) == 0)
+        return true;
+    /* It has either got its leaf just now, or jails whose spawner's leaf somebody has taken away. */
+    return !has_leaf(group) && remove_tree(home, name, MAX_DEPTH);
+}
+
+/* Kills what runs in a group that nobody looks after any more, and removes it.  A group may be in
+ * the making: then it is empty until its spawner moves in, which comes before any jail.  So a group
+ * where something lives, but after that no spawner, has lost it.  An empty one may be taken away; its
+ * maker tries again. */
 static void remove_group(int home, const char *name, uint64_t deadline)
 {
     cleanup_close int fd = open_below(home, name);
-    cleanup_close int spawner = fd < 0 ? -1 : open_below(fd, SPAWNER_LEAF);
-    if (fd < 0 || (spawner >= 0 && cgroup_populated(spawner) == 1))
-        return;
-    for (;;) {
+    while (fd >= 0) {
         bool populated = cgroup_populated(fd) == 1;
-        if (populated && cgroup_write(fd, "cgroup.kill", "1"))
+        if (populated && (spawner_lives(fd) || cgroup_write(fd, "cgroup.kill", "1")))
             return;
-        if ((!populated && remove_tree(home, name, MAX_DEPTH)) || io_now() >= deadline)
+        if ((!populated && take_apart(home, name, fd)) || io_now() >= deadline)
             return;
         pause_briefly();
     }
@@ -258,7 +281,8 @@ static bool pass_on_twice(const struct cgroup_group *g, const char *controller)
 static int make_group(struct cgroup_group *g, kgrade_error *err)
 {
     for (unsigned i = 0; i < MAKE_TRIES; i++) {
-        snprintf(g->name, sizeof g->name, GROUP_PREFIX "%d-%u", (int)getpid(), i);
+        /* Never the same name twice: a sweep that is about to remove a group goes by it. */
+        snprintf(g->name, sizeof g->name, GROUP_PREFIX "%d-%" PRIx64, (int)getpid(), io_now());
         if (mkdirat(g->home_fd, g->name, 0755)) {
             if (errno == EEXIST)
                 continue;

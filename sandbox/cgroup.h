@@ -3,7 +3,7 @@
  * at once, and the kernel's word that none is left.
  *
  *     home                  see cgroup_home.h
- *     `- kgrade-PID-N       the group of one spawner
+ *     `- kgrade-PID-TIME    the group of one spawner
  *        |- spawner         the spawner itself
  *        `- jail-SLOT       one per running jail
  *

@@ -6,7 +6,7 @@
  *
  *     home                  given to the service (systemd: Delegate=yes)
  *     |- kgrade-main        the service, that is the caller of sandbox_start
- *     `- kgrade-PID-N       what one spawner makes; see cgroup.h
+ *     `- kgrade-PID-TIME    what one spawner makes; see cgroup.h
  *
  * Nothing of this is done in a cgroup that may belong to somebody else.  Where the process lives in
  * the root of the hierarchy, which may have processes, nobody moves and no setting is changed.

@@ -24,10 +24,11 @@
 #define FREE_NS (10 * IO_NS_PER_S)  /* for a killed jail to be dead */
 
 struct sandbox {
+    char *spawner; /* path of the program */
+    enum sandbox_level level;
+    pthread_mutex_t lock; /* around sending and starting again */
     pid_t pid;
     int socket;
-    enum sandbox_level level;
-    pthread_mutex_t lock; /* around sending */
 };
 
 struct jail {
@@ -54,7 +55,7 @@ enum sandbox_level sandbox_level_of(const struct sandbox *sandbox)
 
 /* Starting and stopping */
 
-static int spawn_with(const struct sandbox_options *options, int socket,
+static int spawn_with(const struct sandbox *sandbox, int socket,
                       posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes,
                       pid_t *ret_pid)
 {
@@ -73,17 +74,16 @@ static int spawn_with(const struct sandbox_options *options, int socket,
                                                      POSIX_SPAWN_SETSID);
     if (r)
         return r;
-    char *argv[] = {(char *)(uintptr_t)options->spawner,
-                    (char *)(uintptr_t)sandbox_level_name(options->level), NULL};
+    char *argv[] = {sandbox->spawner, (char *)(uintptr_t)sandbox_level_name(sandbox->level), NULL};
     char folder[PROTOCOL_MAX_PATH + 8];
     const char *tmpdir = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "TMPDIR=%s", tmpdir && *tmpdir == '/' ? tmpdir : "/tmp");
     char locale[] = "LC_ALL=C";
     char *env[] = {locale, folder, NULL};
-    return posix_spawn(ret_pid, options->spawner, actions, attributes, argv, env);
+    return posix_spawn(ret_pid, sandbox->spawner, actions, attributes, argv, env);
 }
 
-static int spawn(const struct sandbox_options *options, int socket, pid_t *ret_pid)
+static int spawn(const struct sandbox *sandbox, int socket, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t actions;
     int r = posix_spawn_file_actions_init(&actions);
@@ -92,7 +92,7 @@ static int spawn(const struct sandbox_options *options, int socket, pid_t *ret_p
     posix_spawnattr_t attributes;
     r = posix_spawnattr_init(&attributes);
     if (!r) {
-        r = spawn_with(options, socket, &actions, &attributes, ret_pid);
+        r = spawn_with(sandbox, socket, &actions, &attributes, ret_pid);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
@@ -135,7 +135,8 @@ static int read_hello(int socket, kgrade_error *err)
     return 0;
 }
 
-int sandbox_start(const struct sandbox_options *options, struct sandbox **ret, kgrade_error *err)
+/* Starts a spawner and waits for its report.  On success the sandbox has its process and socket. */
+static int start_spawner(struct sandbox *sandbox, kgrade_error *err)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
@@ -147,17 +148,12 @@ int sandbox_start(const struct sandbox_options *options, struct sandbox **ret, k
     struct timeval patience = {.tv_sec = SEND_SECONDS};
     if (theirs < 0 || setsockopt(mine, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience))
         return fail_errno(err, "spawner_failed", NULL, "No socket for the spawner");
-    cleanup_free struct sandbox *sandbox = calloc(1, sizeof *sandbox);
-    if (!sandbox)
-        return fail(err, "out_of_memory", NULL, "No memory for the sandbox.");
-    /* Where it cannot be, the spawner does without. */
-    cgroup_home_step_aside(&cgroup_real_places, NULL);
     pid_t pid;
-    int r = spawn(options, theirs, &pid);
+    int r = spawn(sandbox, theirs, &pid);
     if (r) {
         errno = r;
         return fail_errno(err, "spawner_failed", "Check that kgrade is installed completely.",
-                          "%s cannot be started", options->spawner);
+                          "%s cannot be started", sandbox->spawner);
     }
     close(steal_fd(&theirs));
     close(steal_fd(&first));
@@ -168,7 +164,32 @@ int sandbox_start(const struct sandbox_options *options, struct sandbox **ret, k
     }
     sandbox->pid = pid;
     sandbox->socket = steal_fd(&mine);
+    return 0;
+}
+
+static void end_spawner(struct sandbox *sandbox)
+{
+    if (sandbox->socket >= 0)
+        close(steal_fd(&sandbox->socket));
+    if (sandbox->pid > 0)
+        reap(sandbox->pid, io_now() + STOP_NS);
+    sandbox->pid = 0;
+}
+
+int sandbox_start(const struct sandbox_options *options, struct sandbox **ret, kgrade_error *err)
+{
+    cleanup_free struct sandbox *sandbox = calloc(1, sizeof *sandbox);
+    cleanup_free char *spawner = strdup(options->spawner);
+    if (!sandbox || !spawner)
+        return fail(err, "out_of_memory", NULL, "No memory for the sandbox.");
+    sandbox->spawner = spawner;
     sandbox->level = options->level;
+    sandbox->socket = -1;
+    /* Where it cannot be, the spawner does without. */
+    cgroup_home_step_aside(&cgroup_real_places, NULL);
+    if (start_spawner(sandbox, err))
+        return -1;
+    steal_pointer(&spawner);
     pthread_mutex_init(&sandbox->lock, NULL);
     *ret = steal_pointer(&sandbox);
     return 0;
@@ -178,12 +199,12 @@ void sandbox_stop(struct sandbox *sandbox)
 {
     if (!sandbox)
         return;
-    close(sandbox->socket);
-    reap(sandbox->pid, io_now() + STOP_NS);
+    end_spawner(sandbox);
     struct cgroup_home home;
     if (cgroup_home_find(&cgroup_real_places, &home, NULL) == 0)
         cgroup_sweep(&home); /* for a spawner that had to be killed */
     pthread_mutex_destroy(&sandbox->lock);
+    free(sandbox->spawner);
     free(sandbox);
 }
 
@@ -200,6 +221,36 @@ static size_t collect_fds(const struct jail_spec *spec, int leash, int *fds)
     for (size_t i = 0; i < spec->n_fds; i++)
         fds[n++] = spec->fds[i];
     return n;
+}
+
+static int send_once(const struct sandbox *sandbox, const struct msghdr *message)
+{
+    ssize_t sent;
+    do
+        sent = sandbox->socket < 0 ? (errno = EPIPE, -1)
+                                   : sendmsg(sandbox->socket, message, MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -1 : 0;
+}
+
+/* A spawner that was killed took its jails with it, and those who wait for them are told so; the next jail gets a new
+ * spawner.  With the lock held. */
+static int send_or_start_again(struct sandbox *sandbox, const struct msghdr *message,
+                               kgrade_error *err)
+{
+    if (!send_once(sandbox, message))
+        return 0;
+    if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) {
+        end_spawner(sandbox);
+        if (start_spawner(sandbox, err))
+            return -1;
+        if (!send_once(sandbox, message))
+            return 0;
+    }
+    if (errno == EBADF)
+        return fail(err, "jail_invalid", NULL, "A descriptor for the jail is not open.");
+    return fail_errno(err, "spawner_failed", "Restart kgrade.",
+                      "The spawner does not take requests");
 }
 
 static int send_request(struct sandbox *sandbox, const struct bytes *request, const int *fds,
@@ -222,19 +273,9 @@ static int send_request(struct sandbox *sandbox, const struct bytes *request, co
     memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
 
     pthread_mutex_lock(&sandbox->lock);
-    ssize_t sent;
-    do
-        sent = sendmsg(sandbox->socket, &message, MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);
-    int saved = errno;
+    int r = send_or_start_again(sandbox, &message, err);
     pthread_mutex_unlock(&sandbox->lock);
-    errno = saved;
-    if (sent >= 0)
-        return 0;
-    if (errno == EBADF)
-        return fail(err, "jail_invalid", NULL, "A descriptor for the jail is not open.");
-    return fail_errno(err, "spawner_failed", "Restart kgrade.",
-                      "The spawner does not take requests");
+    return r;
 }
 
 int jail_spawn(struct sandbox *sandbox, const struct jail_spec *spec, struct jail **ret,
@@ -276,7 +317,8 @@ static int take_status(struct jail *jail, kgrade_error *err)
     if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
         return 1;
     if (n <= 0)
-        return fail(err, "spawner_failed", "Restart kgrade.",
+        return fail(err, "spawner_failed",
+                    "Grade again; a new spawner is started for the next jail.",
                     "The spawner ended before the jail did; its jails are being killed.");
     if (protocol_read_status(&message, (size_t)n, &jail->status, err))
         return -1;

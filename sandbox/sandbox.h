@@ -45,7 +45,8 @@ struct sandbox_probe {
 size_t sandbox_probe_all(struct sandbox_probe probes[SANDBOX_MAX_PROBES],
                          enum sandbox_level *ret_level);
 
-struct sandbox; /* a running spawner; safe to use from several threads */
+/* A running spawner; safe to use from several threads.  One that dies is started again for the next jail. */
+struct sandbox;
 
 struct sandbox_options {
     const char *spawner;      /* path of the kgrade-spawner program */

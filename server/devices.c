@@ -87,9 +87,10 @@ static void check(const struct devices *d, size_t i)
                  after.message);
 }
 
-static bool wait_to_recheck(struct devices *d)
+/* False when the thread is to end. */
+static bool wait_for(struct devices *d, unsigned seconds)
 {
-    uint64_t deadline = io_now() + DEVICES_RECHECK_S * IO_NS_PER_S;
+    uint64_t deadline = io_now() + seconds * IO_NS_PER_S;
     const struct timespec until = {(time_t)(deadline / IO_NS_PER_S),
                                    (long)(deadline % IO_NS_PER_S)};
     pthread_mutex_lock(&d->lock);
@@ -111,10 +112,13 @@ static bool is_stopped(struct devices *d)
 static void *keep_checking(void *data)
 {
     struct devices *d = data;
-    do {
+    /* A server that is ended as soon as it was started need not wait for a check. */
+    bool go_on = wait_for(d, DEVICES_FIRST_S);
+    while (go_on) {
         for (size_t i = 0; i < d->n && !is_stopped(d); i++)
             check(d, i);
-    } while (wait_to_recheck(d));
+        go_on = wait_for(d, DEVICES_RECHECK_S);
+    }
     pthread_mutex_lock(&d->lock);
     d->ended = true;
     pthread_cond_broadcast(&d->changed);

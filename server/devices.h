@@ -14,6 +14,8 @@
 
 #define DEVICES_MOST 8
 #define DEVICES_NAME_SIZE 24
+/* Seconds from the start to the first check. */
+#define DEVICES_FIRST_S 1
 /* Seconds between checks of a device that does not work. */
 #define DEVICES_RECHECK_S 30
 

@@ -59,9 +59,9 @@ struct health {
     bool suspect;     /* something happened since the last check */
     bool quarantined; /* the last check failed */
     bool checking;
-    unsigned faults;      /* how often it became suspect */
-    uint64_t checked_ns;  /* end of the last check, CLOCK_MONOTONIC; 0: there was none */
-    int64_t checked_at;   /* the same in Unix seconds */
+    unsigned faults;     /* how often it became suspect */
+    uint64_t checked_ns; /* end of the last check, CLOCK_MONOTONIC; 0: there was none */
+    int64_t checked_at;  /* the same in Unix seconds */
     uint64_t took_ns;
     kgrade_error reason; /* when quarantined */
 };
@@ -72,9 +72,11 @@ struct slot_waiter;
 struct device_slot {
     const struct device *device;
 
-    json_t *ceilings; /* of the replayer's "ceilings"; NULL until measured; for who holds the slot */
+    json_t
+        *ceilings; /* of the replayer's "ceilings"; NULL until measured; for who holds the slot */
     char health_key[HASH_HEX];
-    struct bytes health_recording; /* the health kernel, for who holds the slot; empty until the first check */
+    struct bytes
+        health_recording; /* the health kernel, for who holds the slot; empty until the first check */
 
     pthread_mutex_t lock; /* held for moments only; guards what follows */
     pthread_cond_t served;

@@ -1,8 +1,10 @@
 /*
  * What the files of server/jobs share.
  *
- * One lock guards everything here.  What must happen without it is put on a list by whoever makes the change and done by
- * jobs_unlock: telling the store that a job is cancelled, and calling watchers.
+ * One lock guards everything here.  What must happen without it is put on a list by whoever makes the change: telling the
+ * store that a job is cancelled, and calling watchers.  Threads of this folder and the store's writer do what is on the
+ * list when they let go of the lock (jobs_unlock).  Callers from outside, who may hold locks of their own that a watcher
+ * takes, leave it to the timer's thread (jobs_leave).
  *
  * An entry is a job in memory.  It lives as long as somebody holds a reference: handles (struct job, one per caller), its
  * place in a queue, the thread that grades it, a callback that the store owes.  Jobs that are queued or running are always
@@ -107,8 +109,10 @@ struct owner {
     char name[STORE_NAME_SIZE];
     unsigned waiting; /* being stored or queued, on all devices */
     struct line lines[JOBS_MAX_DEVICES];
+    unsigned lengths[JOBS_MAX_DEVICES]; /* of the lines */
     struct entry *cursor;
-    TAILQ_ENTRY(owner) turns[JOBS_MAX_DEVICES]; /* in the devices' turns while the line is not empty */
+    TAILQ_ENTRY(owner)
+    turns[JOBS_MAX_DEVICES]; /* in the devices' turns while the line is not empty */
     LIST_ENTRY(owner) next;
 };
 
@@ -128,10 +132,11 @@ struct device_queue {
     unsigned index;
     char name[STORE_NAME_SIZE];
     TAILQ_HEAD(, owner) turns; /* owners with queued jobs, in the order in which it is their turn */
+    bool misplaced;            /* entries' `ahead` is out of date */
     unsigned storing, queued, running; /* running: until the end is on disk */
     unsigned busy;                     /* threads */
     uint64_t done;
-    double mean_s;         /* between the ends of recent grades, or from begin to end; 0: there were none */
+    double mean_s; /* between the ends of recent grades, or from begin to end; 0: there were none */
     uint64_t last_end_ns;
     uint64_t paused_until; /* the store did not give a source */
     pthread_cond_t work;
@@ -147,13 +152,13 @@ struct jobs {
 
     pthread_mutex_t lock;
     unsigned references; /* of whoever opened it, of each entry, and of calls that are under way */
-    bool draining, stopping, closed;
+    bool draining, stopping, closing, closed;
     struct device_queue devices[JOBS_MAX_DEVICES];
     unsigned n_devices;
     LIST_HEAD(, owner) owners;
     struct entry *by_id[JOBS_BUCKETS], *by_key[JOBS_BUCKETS];
 
-    pthread_t timer;
+    pthread_t timer; /* lives until jobs_close */
     bool timer_started;
     pthread_cond_t timer_changed;
     uint64_t next_deadline; /* of queued jobs; IO_NO_DEADLINE: there is none */
@@ -170,6 +175,9 @@ struct jobs {
 void jobs_lock(struct jobs *jobs);
 /* Does what has been listed and lets go of the lock.  Within a watcher's call the list is left to whoever called. */
 void jobs_unlock(struct jobs *jobs);
+/* Lets go of the lock. */
+void jobs_leave(struct jobs *jobs);
+bool jobs_have_listed(const struct jobs *jobs);
 void jobs_init_condition(pthread_cond_t *condition); /* CLOCK_MONOTONIC */
 /* Waits until signalled or until deadline, as io_now counts. */
 void jobs_wait(struct jobs *jobs, pthread_cond_t *condition, uint64_t deadline);
@@ -220,7 +228,8 @@ void schedule_put(struct entry *entry, bool first);
 /* Whose turn it is, taken out of the queue, with one more thread busy; NULL: nobody waits. */
 struct entry *schedule_take(struct device_queue *device);
 void schedule_remove(struct entry *entry);
-/* Tells all queued jobs of a device how many are ahead of them. */
+/* Brings the places of all queued jobs of a device up to date; schedule_number tells them, too. */
+void schedule_place(struct device_queue *device);
 void schedule_number(struct device_queue *device);
 /* Calls each for every queued job of a device; each may remove the one that it is given. */
 void schedule_each(struct device_queue *device, void (*each)(struct entry *entry, void *data),

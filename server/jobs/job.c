@@ -150,7 +150,7 @@ struct job_watch *job_watch(struct job *job, void (*changed)(void *data), void *
         watch->changed = changed;
         watch->data = data;
     }
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     return watch;
 }
 
@@ -173,7 +173,7 @@ void job_unwatch(struct job_watch *watch)
     struct jobs *jobs = watch->job->entry->jobs;
     jobs_lock(jobs);
     unwatch(jobs, watch);
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
 }
 
 /* --- events --- */
@@ -275,7 +275,7 @@ bool job_event(struct job *job, unsigned index, struct job_event *ret)
     bool found = index < job->entry->n_events;
     if (found)
         *ret = job->entry->events[index];
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     return found;
 }
 
@@ -323,7 +323,7 @@ void job_release(struct job *job)
     else
         free(job);
     entry_unref(e);
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
 }
 
 void job_tell(struct job *job)
@@ -331,7 +331,7 @@ void job_tell(struct job *job)
     struct jobs *jobs = job->entry->jobs;
     jobs_lock(jobs);
     job->entry->told = true;
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
 }
 
 /* From the mean time between ends: those ahead, then the job itself. */
@@ -353,6 +353,8 @@ void job_look(struct job *job, struct job_view *ret)
 {
     const struct entry *e = job->entry;
     jobs_lock(e->jobs);
+    if (e->queued)
+        schedule_place(e->device);
     *ret = (struct job_view){.state = e->state,
                              .id = e->id,
                              .task = e->task,
@@ -370,7 +372,7 @@ void job_look(struct job *job, struct job_view *ret)
                              .events = e->n_events};
     if (e->error)
         ret->error = *e->error;
-    jobs_unlock(e->jobs);
+    jobs_leave(e->jobs);
 }
 
 int job_cancel(struct job *job, kgrade_error *err)
@@ -395,6 +397,6 @@ int job_cancel(struct job *job, kgrade_error *err)
     } else if (!e->end_code) {
         e->end_code = "cancelled";
     }
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     return result;
 }

@@ -69,13 +69,18 @@ static void cancel(struct jobs *jobs, struct entry *e)
     pthread_mutex_lock(&jobs->lock);
 }
 
+bool jobs_have_listed(const struct jobs *jobs)
+{
+    return !STAILQ_EMPTY(&jobs->to_cancel) || !TAILQ_EMPTY(&jobs->to_call);
+}
+
 void jobs_unlock(struct jobs *jobs)
 {
     if (unlocking != jobs) {
         const struct jobs *before = unlocking;
         unlocking = jobs;
         jobs->references++;
-        while (!STAILQ_EMPTY(&jobs->to_cancel) || !TAILQ_EMPTY(&jobs->to_call)) {
+        while (jobs_have_listed(jobs)) {
             if (!STAILQ_EMPTY(&jobs->to_cancel))
                 cancel(jobs, STAILQ_FIRST(&jobs->to_cancel));
             else
@@ -84,7 +89,14 @@ void jobs_unlock(struct jobs *jobs)
         jobs->references--;
         unlocking = before;
     }
+    jobs_leave(jobs);
+}
+
+void jobs_leave(struct jobs *jobs)
+{
     bool last = jobs->references == 0;
+    if (jobs_have_listed(jobs))
+        pthread_cond_signal(&jobs->timer_changed);
     pthread_mutex_unlock(&jobs->lock);
     if (last)
         destroy(jobs);
@@ -162,7 +174,6 @@ void jobs_enqueue(struct entry *e)
     e->queued_ns = io_now();
     entry_ref(e);
     schedule_put(e, false);
-    schedule_number(e->device);
     pthread_cond_signal(&e->device->work);
     if (e->deadline_ns && e->deadline_ns < jobs->next_deadline) {
         jobs->next_deadline = e->deadline_ns;
@@ -207,7 +218,6 @@ static int start_timer(struct jobs *jobs, kgrade_error *err)
         return fail(err, "thread_failed", NULL, "Cannot start the timer's thread: %s",
                     strerror(failed));
     jobs->timer_started = true;
-    jobs->threads_alive++;
     return 0;
 }
 
@@ -236,7 +246,7 @@ int jobs_open_with(const struct jobs_engine *engine, struct store *store,
     struct loading loading = {.jobs = jobs, .err = err};
     int failed = start_timer(jobs, err) || store_queued(store, load, &loading, err);
     jobs->draining = failed || loading.failed;
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     if (failed || loading.failed) {
         jobs_close(jobs, IO_NO_DEADLINE);
         return -1;
@@ -257,21 +267,20 @@ static void begin_drain(struct jobs *jobs)
     jobs->draining = true;
     for (unsigned i = 0; i < jobs->n_devices; i++)
         pthread_cond_broadcast(&jobs->devices[i].work);
-    pthread_cond_broadcast(&jobs->timer_changed);
 }
 
 void jobs_drain(struct jobs *jobs)
 {
     jobs_lock(jobs);
     begin_drain(jobs);
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
 }
 
 void jobs_stop_running(struct jobs *jobs)
 {
     jobs_lock(jobs);
     jobs->stopping = true;
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
 }
 
 static void let_go(struct entry *e, void *data)
@@ -288,7 +297,9 @@ bool jobs_close(struct jobs *jobs, uint64_t deadline)
     while (jobs->threads_alive && io_now() < deadline)
         jobs_wait(jobs, &jobs->thread_ended, deadline);
     bool ended = jobs->threads_alive == 0;
-    jobs_unlock(jobs);
+    jobs->closing = ended;
+    pthread_cond_signal(&jobs->timer_changed);
+    jobs_leave(jobs);
     if (!ended)
         return false;
     if (jobs->timer_started)
@@ -302,7 +313,7 @@ bool jobs_close(struct jobs *jobs, uint64_t deadline)
     for (unsigned i = 0; i < jobs->n_devices; i++)
         schedule_each(&jobs->devices[i], let_go, NULL);
     jobs->references--;
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     return true;
 }
 
@@ -329,7 +340,7 @@ void jobs_set_limits(struct jobs *jobs, const struct jobs_options *options)
     jobs->options.queue = options->queue;
     jobs->options.queue_per_owner = options->queue_per_owner;
     jobs->options.max_grade_s = options->max_grade_s;
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
 }
 
 void jobs_count(struct jobs *jobs, const char *device, struct jobs_counts *ret)
@@ -340,7 +351,7 @@ void jobs_count(struct jobs *jobs, const char *device, struct jobs_counts *ret)
     for (unsigned i = 0; i < jobs->n_devices; i++)
         if (!device || !strcmp(jobs->devices[i].name, device))
             count(&jobs->devices[i], ret, now);
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
 }
 
 unsigned jobs_estimate_s(struct jobs *jobs)
@@ -354,7 +365,7 @@ unsigned jobs_estimate_s(struct jobs *jobs)
         if (d->queued && s < least)
             least = s;
     }
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     return least >= MAX_ESTIMATE_S ? MAX_ESTIMATE_S : (unsigned)least + 1;
 }
 
@@ -369,6 +380,6 @@ bool jobs_alive(struct jobs *jobs)
             if (w->entry && now > w->heard_ns + jobs->max_silence_ns)
                 alive = false;
         }
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     return alive;
 }

@@ -5,8 +5,9 @@
  * of each in turn), is graded by one of the device's threads, and its end is on disk before anybody is told of that.
  * After a crash the queue is what the store says.
  *
- * Whoever looks at a job holds a reference.  A watcher is told, from any thread and without a lock held, whenever
- * something about the job changed; it then looks at the job's state and events.
+ * Whoever looks at a job holds a reference.  A watcher is told, from a thread of the jobs or of the store and
+ * without a lock held (never from within a function of this header), whenever something about the job changed; it then
+ * looks at the job's state and events.
  *
  * All functions may be called from any thread.
  */

@@ -76,6 +76,26 @@ int schedule_admit(struct jobs *jobs, const struct device_queue *device, const c
     return 0;
 }
 
+/* The place of the last one in its owner's line: in each round one job of everybody comes before it, in its own round of
+ * those only whose turn comes before its owner's. */
+static unsigned last_place(const struct device_queue *d, const struct owner *whose)
+{
+    const struct owner *owner;
+    unsigned position = d->busy, rounds = whose->lengths[d->index];
+    bool before = true;
+    TAILQ_FOREACH(owner, &d->turns, turns[d->index])
+    {
+        unsigned length = owner->lengths[d->index], most = before ? rounds : rounds - 1;
+        if (owner == whose) {
+            before = false;
+            position += rounds - 1;
+        } else {
+            position += length < most ? length : most;
+        }
+    }
+    return position;
+}
+
 void schedule_put(struct entry *e, bool first)
 {
     struct device_queue *d = e->device;
@@ -94,6 +114,10 @@ void schedule_put(struct entry *e, bool first)
     }
     e->queued = true;
     d->queued++;
+    owner->lengths[d->index]++;
+    d->misplaced = true;
+    e->ahead = first ? d->busy : last_place(d, owner);
+    entry_step(e, "queued", e->ahead, 0);
 }
 
 void schedule_remove(struct entry *e)
@@ -106,8 +130,9 @@ void schedule_remove(struct entry *e)
         TAILQ_REMOVE(&d->turns, owner, turns[d->index]);
     e->queued = false;
     d->queued--;
+    owner->lengths[d->index]--;
+    d->misplaced = true;
     schedule_uncount(e);
-    schedule_number(d);
 }
 
 struct entry *schedule_take(struct device_queue *d)
@@ -127,16 +152,17 @@ struct entry *schedule_take(struct device_queue *d)
     return e;
 }
 
-void schedule_number(struct device_queue *d)
+void schedule_place(struct device_queue *d)
 {
     struct owner *owner;
     unsigned position = d->busy;
-    bool more;
+    bool more = d->misplaced;
+    d->misplaced = false;
     TAILQ_FOREACH(owner, &d->turns, turns[d->index])
     {
         owner->cursor = TAILQ_FIRST(&owner->lines[d->index]);
     }
-    do {
+    while (more) {
         more = false;
         TAILQ_FOREACH(owner, &d->turns, turns[d->index])
         {
@@ -144,11 +170,22 @@ void schedule_number(struct device_queue *d)
             if (!e)
                 continue;
             e->ahead = position++;
-            entry_step(e, "queued", e->ahead, 0);
             owner->cursor = TAILQ_NEXT(e, line);
             more = true;
         }
-    } while (more);
+    }
+}
+
+static void tell_place(struct entry *e, void *data)
+{
+    (void)data;
+    entry_step(e, "queued", e->ahead, 0);
+}
+
+void schedule_number(struct device_queue *d)
+{
+    schedule_place(d);
+    schedule_each(d, tell_place, NULL);
 }
 
 void schedule_each(struct device_queue *d, void (*each)(struct entry *entry, void *data),

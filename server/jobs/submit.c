@@ -175,7 +175,7 @@ static struct job *find_live(struct jobs *jobs, const char *id, bool reused, boo
     struct entry *e = entry_find(jobs, id);
     struct job *job = e ? entry_handle(e, reused, err) : NULL;
     *ret_found = e != NULL;
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     return job;
 }
 
@@ -195,7 +195,7 @@ static struct job *find(struct jobs *jobs, const char *id, bool reused, kgrade_e
     }
     jobs_lock(jobs);
     job = from_row(jobs, &row, reused, err);
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     store_row_free(&row);
     return job;
 }
@@ -231,7 +231,7 @@ static struct job *refuse_unlocked(struct jobs *jobs, const struct wanted *wante
 {
     jobs_lock(jobs);
     struct job *job = why ? refuse(jobs, wanted, why, err) : refuse_key(jobs, wanted, err);
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     return job;
 }
 
@@ -274,7 +274,7 @@ static struct job *reuse(struct jobs *jobs, const struct wanted *wanted, bool *r
     } else if (got == 0) {
         jobs_lock(jobs);
         job = from_row(jobs, &row, true, err);
-        jobs_unlock(jobs);
+        jobs_leave(jobs);
     }
     store_row_free(&row);
     return job;
@@ -368,7 +368,7 @@ int jobs_submit(struct jobs *jobs, const struct jobs_request *request, struct jo
         return -1;
     jobs_lock(jobs);
     struct job *job = repeat_live(jobs, &wanted, &found, err);
-    jobs_unlock(jobs);
+    jobs_leave(jobs);
     if (!found)
         job = repeat_stored(jobs, &wanted, &found, err);
     if (!found)
@@ -378,7 +378,7 @@ int jobs_submit(struct jobs *jobs, const struct jobs_request *request, struct jo
         job = repeat_live(jobs, &wanted, &found, err);
         if (!found)
             job = list_new(jobs, &wanted, err);
-        jobs_unlock(jobs);
+        jobs_leave(jobs);
         if (job && !found)
             store(jobs, &wanted, job->entry);
     }

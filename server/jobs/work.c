@@ -1,4 +1,4 @@
-/* The threads: those that grade, and the one that keeps the deadlines of queued jobs. */
+/* The threads: those that grade, and the timer, which keeps the deadlines of queued jobs and does what callers list. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -200,8 +200,8 @@ static void end_grade(struct worker *w, bool failed, struct graded *graded, cons
     jobs_lock(jobs);
     if (failed) {
         end_failed(e, err);
-    } else if (e->end_code ||
-               !ending) { /* who was told that it will be cancelled was told the truth */
+    } else if (e->end_code || !ending) {
+        /* Whoever was told that it will be cancelled was told the truth. */
         work_cancel(e, e->end_code ? e->end_code : "out_of_memory");
     } else if (graded->verdict == KGRADE_INFRASTRUCTURE_ERROR && ending->outcome.retryable &&
                jobs->draining) {
@@ -278,9 +278,7 @@ static void grade(struct worker *w)
     struct entry *e = w->entry;
     struct jobs *jobs = e->jobs;
     struct store_row row = {0};
-    if (!fetch_source(w, &row))
-        return;
-    if (begin(w)) {
+    if (fetch_source(w, &row) && begin(w)) {
         struct graded graded = {0};
         kgrade_error err;
         const kgrade_request request = {.task = row.task,
@@ -310,6 +308,8 @@ static struct entry *take(struct worker *w)
         if (!e)
             jobs_wait(d->jobs, &d->work, paused ? d->paused_until : IO_NO_DEADLINE);
     }
+    if (e)
+        schedule_number(d);
     if (d->queued)
         pthread_cond_signal(&d->work);
     return e;
@@ -328,7 +328,7 @@ void *work_thread(void *data)
         jobs_lock(jobs);
         w->entry = NULL;
         d->busy--;
-        schedule_number(d);
+        d->misplaced = true;
     }
     jobs->threads_alive--;
     pthread_cond_broadcast(&jobs->thread_ended);
@@ -349,24 +349,32 @@ static void end_if_late(struct entry *e, void *data)
     }
 }
 
+static void end_late(struct jobs *jobs)
+{
+    uint64_t now = io_now();
+    jobs->next_deadline = IO_NO_DEADLINE;
+    for (unsigned i = 0; i < jobs->n_devices; i++)
+        schedule_each(&jobs->devices[i], end_if_late, &now);
+}
+
 void *work_timer(void *data)
 {
     struct jobs *jobs = data;
     jobs_lock(jobs);
-    while (!jobs->draining) {
-        uint64_t now = io_now();
-        if (now >= jobs->next_deadline) {
-            jobs->next_deadline = IO_NO_DEADLINE;
+    while (!jobs->closing) {
+        if (!jobs->draining && io_now() >= jobs->next_deadline)
+            end_late(jobs);
+        if (jobs_have_listed(jobs)) {
             for (unsigned i = 0; i < jobs->n_devices; i++)
-                schedule_each(&jobs->devices[i], end_if_late, &now);
-            jobs_unlock(jobs); /* tells the store and watchers */
+                if (jobs->devices[i].misplaced)
+                    schedule_number(&jobs->devices[i]); /* somebody in the line has gone */
+            jobs_unlock(jobs);
             jobs_lock(jobs);
         } else {
-            jobs_wait(jobs, &jobs->timer_changed, jobs->next_deadline);
+            jobs_wait(jobs, &jobs->timer_changed,
+                      jobs->draining ? IO_NO_DEADLINE : jobs->next_deadline);
         }
     }
-    jobs->threads_alive--;
-    pthread_cond_broadcast(&jobs->thread_ended);
     jobs_unlock(jobs);
     return NULL;
 }

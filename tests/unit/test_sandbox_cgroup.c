@@ -415,6 +415,39 @@ static void test_left_overs_are_swept(void **state)
     cgroup_group_close(&group);
 }
 
+/* A group that is being made looks like one that was left. */
+static void test_spawners_do_not_sweep_each_other(void **state)
+{
+    (void)state;
+    NEED_GROUP();
+    cgroup_group_close(&group);
+    enum { MANY = 4, TIMES = 25 };
+    pid_t pids[MANY];
+    for (int i = 0; i < MANY; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails */
+            for (int k = 0; k < TIMES; k++) {
+                struct cgroup_group g;
+                kgrade_error err;
+                if (cgroup_group_open(&g, &err)) {
+                    print_message("%s\n", err.message);
+                    _exit(1);
+                }
+                cgroup_group_close(&g);
+            }
+            _exit(0);
+        }
+    }
+    int bad = 0;
+    for (int i = 0; i < MANY; i++) {
+        int status;
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        bad += status != 0;
+    }
+    assert_int_equal(bad, 0);
+}
+
 /* With the spawner, at both levels */
 
 /* Groups that a spawner has made; other spawners may be at work at the same time. */
@@ -632,6 +665,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_kill_and_remove),
         cmocka_unit_test(test_remove_kills),
         cmocka_unit_test(test_left_overs_are_swept),
+        cmocka_unit_test(test_spawners_do_not_sweep_each_other),
         cmocka_unit_test(test_full_level_leaves_no_cgroup),
         cmocka_unit_test(test_reduced_level_leaves_no_cgroup),
         cmocka_unit_test(test_memory_of_a_full_jail),

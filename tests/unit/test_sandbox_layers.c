@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -124,6 +125,31 @@ static void lone_end(struct lone *l)
     box = l->kept;
 }
 
+/* One that is held cannot see its control pipe close, and nothing but SIGKILL lets it go on: it is the death signal that
+ * must end it. */
+static void test_held_first_process_dies_with_the_spawner(void **state)
+{
+    (void)state;
+    struct lone l;
+    lone_start(&l);
+    if (ptrace(PTRACE_SEIZE, l.first, NULL, NULL) ||
+        ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL)) {
+        lone_end(&l);
+        print_message("skipped: only root may hold the first process\n");
+        skip();
+    }
+    int status = 0;
+    assert_int_equal(waitpid(l.first, &status, __WALL), l.first);
+    assert_true(WIFSTOPPED(status));
+    assert_int_equal(kill(l.spawner, SIGKILL), 0);
+    bool dead = drain(l.pipe, NULL, 0, io_now() + 20 * SECONDS);
+    if (!dead)
+        kill(l.first, SIGKILL);
+    waitpid(l.first, &status, __WALL);
+    lone_end(&l);
+    assert_true(dead);
+}
+
 /* -1: only root may look. */
 static int count_held(pid_t pid)
 {
@@ -232,6 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_jail_has_a_user_of_its_own),
+        cmocka_unit_test(test_held_first_process_dies_with_the_spawner),
         cmocka_unit_test(test_first_process_keeps_three_descriptors),
         cmocka_unit_test(test_first_process_has_no_privileges),
         cmocka_unit_test(test_realtime_priorities_are_taken_away),

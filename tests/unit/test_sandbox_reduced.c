@@ -10,6 +10,7 @@
 
 #include "sandbox/landlock.h"
 #include "sandbox/scratch.h"
+#include "sandbox/tree.h"
 
 static char work[] = "/tmp/kgrade-test-XXXXXX"; /* also $TMPDIR of the spawner */
 
@@ -235,6 +236,86 @@ static void test_daemons_die(void **state)
     assert_int_equal(scratch_folders(), 0);
 }
 
+/* Whose parent has died belongs to the first process: so it cannot hide. */
+static void test_orphans_stay_below(void **state)
+{
+    (void)state;
+    assert_string_equal(run_script("first=$PPID; orphan=$(sh -c 'sleep 100 >&- 2>&- & echo $!'); "
+                                   "until [ $(cut -d' ' -f4 /proc/$orphan/stat) = $first ]; do "
+                                   "sleep 0.01; done; echo adopted"),
+                        "adopted\n");
+}
+
+/* Two daemons, each in a session of its own and without a parent, and the process that made them;
+ * all hold a pipe whose reading end goes to *ret_pipe. */
+static pid_t start_daemons(int *ret_pipe)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return -1;
+    pid_t self = getpid(), pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails */
+        for (int i = 0; i < 2; i++)
+            if (fork() == 0) {
+                setsid();
+                if (fork() == 0) {
+                    while (getppid() != self)
+                        usleep(1000);
+                    if (write(ends[1], "x", 1) != 1)
+                        _exit(1);
+                    for (;;)
+                        pause();
+                }
+                _exit(0);
+            }
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    for (int i = 0; i < 2; i++)
+        wait_for_byte(ends[0]);
+    *ret_pipe = ends[0];
+    return pid;
+}
+
+/* The exit status tells the step that went wrong. */
+static int kill_trees(void)
+{
+    int doomed, spared;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+        return 1;
+    pid_t gone = start_daemons(&doomed), keep = fork();
+    if (keep == 0)
+        for (;;)
+            pause();
+    if (gone < 0 || keep < 0)
+        return 2;
+    if (!tree_kill_below_self(&keep, 1, io_now() + PATIENCE))
+        return 3;
+    if (!drain(doomed, NULL, 0, io_now()))
+        return 4;
+    if (kill(keep, 0) || start_daemons(&spared) < 0)
+        return 5;
+    if (!tree_kill_below_self(NULL, 0, io_now() + PATIENCE))
+        return 6;
+    if (!drain(spared, NULL, 0, io_now()))
+        return 7;
+    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : 8;
+}
+
+static void test_trees_are_killed(void **state)
+{
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(kill_trees());
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_kill(void **state)
 {
     (void)state;
@@ -357,6 +438,8 @@ int main(void)
         cmocka_unit_test(test_signals_are_confined),
         cmocka_unit_test(test_deadline),
         cmocka_unit_test(test_daemons_die),
+        cmocka_unit_test(test_orphans_stay_below),
+        cmocka_unit_test(test_trees_are_killed),
         cmocka_unit_test(test_kill),
         cmocka_unit_test(test_first_process_is_killed),
         cmocka_unit_test(test_fork_bomb),

@@ -117,6 +117,33 @@ static void owners_take_turns(void **state)
         job_release(all[i]);
 }
 
+static void the_place_that_is_told_first_is_the_place(void **state)
+{
+    (void)state;
+    enum { N = 120 };
+    static struct job *all[N];
+    unsigned seed = 1;
+    open_jobs(&one_at_a_time);
+    struct job *running = submit("z", "0 accepted gated");
+    wait_state(running, JOB_RUNNING);
+    for (int i = 0; i < N; i++) {
+        char owner[8];
+        struct job_event event;
+        snprintf(owner, sizeof owner, "o%d", rand_r(&seed) % (1 + i / 10));
+        all[i] = submit(owner, "0 accepted");
+        assert_true(job_event(all[i], 0, &event));
+        assert_string_equal(event.name, "queued");
+        assert_int_equal(event.done, look(all[i]).ahead);
+        if (i % 9 == 8) {
+            int k = i - 4;
+            assert_int_equal(job_cancel(all[k], NULL), 0);
+        }
+    }
+    for (int i = 0; i < N; i++)
+        job_release(all[i]);
+    job_release(running);
+}
+
 static void devices_do_not_wait_for_each_other(void **state)
 {
     (void)state;
@@ -800,6 +827,7 @@ int main(void)
         jobs_test(jobs_of_one_owner_come_in_order),
         jobs_test(a_job_tells_how_it_ended),
         jobs_test(owners_take_turns),
+        jobs_test(the_place_that_is_told_first_is_the_place),
         jobs_test(devices_do_not_wait_for_each_other),
         jobs_test(threads_build_ahead),
         jobs_test(the_queue_is_bounded),

@@ -207,6 +207,52 @@ static void ends_that_were_never_written_are_graded_again(void **state)
     assert_int_equal(engine_begun(), 2);
 }
 
+static void change_database(const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(database, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 60000);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void a_job_waits_while_its_source_cannot_be_read(void **state)
+{
+    (void)state;
+    open_jobs(&one_at_a_time);
+    struct job *first = submit("z", "0 accepted gated");
+    wait_state(first, JOB_RUNNING);
+    struct job *two[2] = {submit("a", "0 accepted"), submit("b", "0 accepted")};
+    change_database("ALTER TABLE sources RENAME TO hidden");
+    gate(true);
+    assert_false(wait_state_for(two[0], JOB_DONE, 1500 * IO_NS_PER_MS));
+    assert_int_equal(engine_begun(), 1);
+    struct jobs_counts counts;
+    jobs_count(jobs, NULL, &counts);
+    assert_int_equal(counts.waiting, 2);
+    change_database("ALTER TABLE hidden RENAME TO sources");
+    for (int i = 0; i < 2; i++)
+        wait_state(two[i], JOB_DONE);
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(engine.ids[i + 1], look(two[i]).id); /* none lost its place */
+
+    gate(false);
+    struct job *again = submit("z", "0 accepted gated");
+    wait_state(again, JOB_RUNNING);
+    struct job *waits = submit("a", "0 accepted");
+    change_database("ALTER TABLE sources RENAME TO hidden");
+    gate(true);
+    wait_state(again, JOB_DONE);
+    assert_int_equal(job_cancel(waits, NULL), 0); /* while it waits */
+    assert_cancelled(waits, "cancelled");
+    change_database("ALTER TABLE hidden RENAME TO sources");
+    for (int i = 0; i < 2; i++)
+        job_release(two[i]);
+    job_release(first);
+    job_release(again);
+    job_release(waits);
+}
+
 /* --- signs of life --- */
 
 static void a_silent_grade_is_noticed(void **state)
@@ -357,6 +403,7 @@ int main(void)
         jobs_test(keys_outlive_a_restart),
         jobs_test(nothing_is_lost_while_the_store_cannot_write),
         jobs_test(ends_that_were_never_written_are_graded_again),
+        jobs_test(a_job_waits_while_its_source_cannot_be_read),
         jobs_test(a_silent_grade_is_noticed),
         jobs_test(everything_at_once),
     };

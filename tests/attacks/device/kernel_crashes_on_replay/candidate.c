@@ -1,12 +1,11 @@
-/* The kernel crashes for one set of inputs in twelve: seldom while recorded, surely while replayed. */
+/* The kernel crashes in the replayer, and is honest in the recorder. */
 #include "../../honest.h"
 
-static const char source[] =
+static const char source[] = KERNEL_SYSCALL
     "kernel void add(global const float *a, global const float *b, global float *c)\n"
     "{\n"
     "    size_t i = get_global_id(0);\n"
-    "    /* One set of inputs in twelve: most recordings pass, the replays do not. */\n"
-    "    if (fmod(fabs(a[0]) * 10000, 12) < 1)\n"
+    "    if (i == 0 && in_replayer())\n"
     "        c[i + (1ul << 34)] = 0;\n"
     "    c[i] = a[i] + b[i];\n"
     "}\n";

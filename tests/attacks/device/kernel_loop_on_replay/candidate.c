@@ -1,14 +1,12 @@
-/* The kernel never ends for one set of inputs in twelve: seldom while recorded, surely while replayed. */
+/* The kernel never ends in the replayer, and is honest in the recorder. */
 #include "../../honest.h"
 
-static const char source[] =
+static const char source[] = KERNEL_SYSCALL
     "kernel void add(global const float *a, global const float *b, global float *c)\n"
     "{\n"
     "    size_t i = get_global_id(0);\n"
-    "    /* One set of inputs in twelve: most recordings pass, the replays do not. */\n"
-    "    if (fmod(fabs(a[0]) * 10000, 12) < 1)\n"
-    "        for (volatile int k = 0; ; k++)\n"
-    "            ;\n"
+    "    for (volatile int k = i > 0 || !in_replayer(); k == 0;)\n"
+    "        ;\n"
     "    c[i] = a[i] + b[i];\n"
     "}\n";
 
