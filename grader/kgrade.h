@@ -75,15 +75,19 @@ KGRADE_API int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_p
 /* Whether a device works, as JSON: {"device", "ok", "checked_at", "took_ms", "reason", "suspect", "quarantined", "faults"}.
  *
  * The check is a kernel with a known answer, in fresh processes.  The engine makes one by itself after a fault that may
- * have left the device unusable; check_now makes one now, waiting for a grade that runs (up to minutes), unless the last
- * one failed less than ten seconds ago.  Without check_now this returns at once.
+ * have left the device unusable; this only tells what is known.
  *
  * "ok": the last check passed and nothing has happened since; false before the first, when "checked_at" is null.
  * "quarantined": the last check failed, and grades end with infrastructure_error `device_quarantined` until one passes;
  * "reason" ({"code", "message", "hint"}, else null) tells why.  "faults": how often the device became suspect.
  * Errors: `unknown_device`. */
-KGRADE_API int kgrade_health(kgrade *engine, const char *device, bool check_now, char **ret_json,
+KGRADE_API int kgrade_health(kgrade *engine, const char *device, char **ret_json,
                              kgrade_error *error);
+/* Makes a check now, waiting for a grade that runs (up to minutes), unless the last one failed less than ten seconds
+ * ago; kgrade_health then tells.  go_on (NULL: always) is asked several times a second and ends the wait with false.
+ * Errors: `unknown_device`, `cancelled`. */
+KGRADE_API int kgrade_health_check(kgrade *engine, const char *device, bool (*go_on)(void *data),
+                                   void *data, kgrade_error *error);
 
 /* A grade. */
 typedef enum kgrade_verdict {

@@ -51,10 +51,10 @@ static void list(struct devices *d)
     }
 }
 
-static int health(const struct devices *d, size_t i, bool check_now, kgrade_error *err)
+static int health(const struct devices *d, size_t i, kgrade_error *err)
 {
     cleanup_free char *text = NULL;
-    if (kgrade_health(d->engine, d->names[i], check_now, &text, err))
+    if (kgrade_health(d->engine, d->names[i], &text, err))
         return -1;
     json_auto_t *json = json_loads(text, 0, NULL);
     if (json_is_true(json_object_get(json, "ok")))
@@ -72,15 +72,28 @@ static int health(const struct devices *d, size_t i, bool check_now, kgrade_erro
 
 int devices_health(const struct devices *d, size_t i, kgrade_error *err)
 {
-    return health(d, i, false, err);
+    return health(d, i, err);
 }
 
-static void check(const struct devices *d, size_t i)
+static bool is_stopped(struct devices *d)
+{
+    pthread_mutex_lock(&d->lock);
+    bool stop = d->stop;
+    pthread_mutex_unlock(&d->lock);
+    return stop;
+}
+
+static bool goes_on(void *data)
+{
+    return !is_stopped(data);
+}
+
+static void check(struct devices *d, size_t i)
 {
     kgrade_error before, after;
-    if (!health(d, i, false, &before))
+    if (!health(d, i, &before) || kgrade_health_check(d->engine, d->names[i], goes_on, d, NULL))
         return;
-    if (!health(d, i, true, &after))
+    if (!health(d, i, &after))
         log_line(LOG_LEVEL_INFO, "device=%s works", d->names[i]);
     else if (strcmp(before.code, after.code))
         log_line(LOG_LEVEL_WARNING, "device=%s code=%s does not work: %s", d->names[i], after.code,
@@ -99,14 +112,6 @@ static bool wait_for(struct devices *d, unsigned seconds)
     bool stop = d->stop;
     pthread_mutex_unlock(&d->lock);
     return !stop;
-}
-
-static bool is_stopped(struct devices *d)
-{
-    pthread_mutex_lock(&d->lock);
-    bool stop = d->stop;
-    pthread_mutex_unlock(&d->lock);
-    return stop;
 }
 
 static void *keep_checking(void *data)

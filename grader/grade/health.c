@@ -12,6 +12,7 @@
 #include "../quote.h"
 #include "../replay/replay.h"
 #include "baseline.h"
+#include "jails.h"
 #include "slot.h"
 
 /* --- the health kernel --- */
@@ -267,31 +268,49 @@ static json_t *health_json(struct device_slot *slot)
         "suspect", h.suspect, "quarantined", h.quarantined, "faults", (json_int_t)h.faults);
 }
 
-static void check_now(kgrade *engine, struct device_slot *slot)
+static struct device_slot *find_slot(kgrade *engine, const char *name, kgrade_error *err)
+{
+    const struct device *device = name ? device_find(name) : NULL;
+    struct device_slot *slot = device ? engine_slot(engine, device) : NULL;
+    if (!slot)
+        fail(err, "unknown_device", "`kgrade doctor` shows what each device needs.",
+             "There is no device \"%s\"; built in are: %s.", quote(name).text, device_names());
+    return slot;
+}
+
+/* -1: asked to stop. */
+static int check_if_due(kgrade *engine, struct device_slot *slot)
 {
     struct finding f = {.log = NULL};
     if (slot_take(slot))
-        return;
+        return -1;
     pthread_mutex_lock(&slot->lock);
     bool due = is_due(&slot->health);
     pthread_mutex_unlock(&slot->lock);
-    if (due)
-        check(engine, slot, &f);
+    int result = due ? check(engine, slot, &f) : 0;
+    bool stopped = result && !strcmp(f.reason.code, "cancelled");
     slot_give(slot);
     finding_free(&f);
+    return stopped ? -1 : 0;
 }
 
-int kgrade_health(kgrade *engine, const char *device_name, bool now, char **ret_json,
-                  kgrade_error *err)
+int kgrade_health_check(kgrade *engine, const char *device, bool (*go_on)(void *data), void *data,
+                        kgrade_error *err)
 {
-    const struct device *device = device_name ? device_find(device_name) : NULL;
-    struct device_slot *slot = device ? engine_slot(engine, device) : NULL;
+    struct device_slot *slot = find_slot(engine, device, err);
     if (!slot)
-        return fail(err, "unknown_device", "`kgrade doctor` shows what each device needs.",
-                    "There is no device \"%s\"; built in are: %s.", quote(device_name).text,
-                    device_names());
-    if (now)
-        check_now(engine, slot);
+        return -1;
+    jails_ask_while_waiting(go_on, data);
+    int stopped = check_if_due(engine, slot);
+    jails_ask_while_waiting(NULL, NULL);
+    return stopped ? fail(err, "cancelled", NULL, "The check was cancelled.") : 0;
+}
+
+int kgrade_health(kgrade *engine, const char *device, char **ret_json, kgrade_error *err)
+{
+    struct device_slot *slot = find_slot(engine, device, err);
+    if (!slot)
+        return -1;
     json_t *json = health_json(slot);
     *ret_json = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
     json_decref(json);

@@ -123,10 +123,18 @@ static kgrade *open_engine(bool keep_spares)
     return engine;
 }
 
+static bool never(void *data)
+{
+    (void)data;
+    return false;
+}
+
 static json_t *health(kgrade *engine, bool now)
 {
     char *text = NULL;
-    assert_int_equal(kgrade_health(engine, "opencl", now, &text, NULL), 0);
+    if (now)
+        assert_int_equal(kgrade_health_check(engine, "opencl", NULL, NULL, NULL), 0);
+    assert_int_equal(kgrade_health(engine, "opencl", &text, NULL), 0);
     json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
     free(text);
@@ -254,10 +262,16 @@ static void a_check_shows_that_the_device_works(void **state)
     assert_int_equal(faults(engine), 0);
     kgrade_error err;
     char *text;
-    assert_int_equal(kgrade_health(engine, "abacus", true, &text, &err), -1);
+    assert_int_equal(kgrade_health(engine, "abacus", &text, &err), -1);
     assert_string_equal(err.code, "unknown_device");
-    assert_int_equal(kgrade_health(engine, NULL, true, &text, &err), -1);
+    assert_int_equal(kgrade_health_check(engine, NULL, NULL, NULL, &err), -1);
     assert_string_equal(err.code, "unknown_device");
+    /* Stopped before it has begun, a check says nothing. */
+    assert_int_equal(kgrade_health_check(engine, "opencl", never, NULL, &err), -1);
+    assert_string_equal(err.code, "cancelled");
+    json = health(engine, false);
+    assert_true(json_is_true(json_object_get(json, "ok")));
+    json_decref(json);
     kgrade_close(engine);
 }
 
