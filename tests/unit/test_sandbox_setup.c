@@ -139,7 +139,17 @@ static void test_slots_run_out(void **state)
     job_init(&job, "exec sleep 100");
     for (int i = 0; i <= SLOTS; i++)
         jails[i] = spawn(&job);
-    struct jail_status status = wait_for(jails[SLOTS]);
+    struct jail_status status;
+    struct pollfd last = {.fd = jail_poll_fd(jails[SLOTS]), .events = POLLIN};
+    bool refused = poll(&last, 1, (int)(2 * PATIENCE / IO_NS_PER_MS)) == 1;
+    for (int i = 0; i < SLOTS && !refused; i++) { /* it has the place of one that has ended */
+        struct pollfd p = {.fd = jail_poll_fd(jails[i]), .events = POLLIN};
+        if (poll(&p, 1, 0) == 1 && jail_wait(jails[i], io_now(), &status, NULL) == 0)
+            print_message("jail %d: end %d, code %d %s: %s\n", i, (int)status.end, status.code,
+                          status.error.code, status.error.message);
+    }
+    assert_true(refused);
+    status = wait_for(jails[SLOTS]);
     assert_int_equal(status.end, JAIL_NOT_STARTED);
     assert_string_equal(status.error.code, "sandbox_busy");
     for (int i = 0; i <= SLOTS; i++)
