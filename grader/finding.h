@@ -13,9 +13,9 @@
 struct finding {
     kgrade_verdict verdict;
     kgrade_error reason;
-    char *log;      /* compiler's or candidate's output, or NULL; owned */
-    bool retryable; /* whether the same request may succeed later */
-    bool told;      /* the words are those of a process that the candidate could speak for */
+    char *log;        /* compiler's or candidate's output, or NULL; owned */
+    bool retryable;   /* whether the same request may succeed later */
+    bool told;        /* the words are those of a process that the candidate could speak for */
     bool hides_fault; /* finding_hide made a refusal of what may be a fault of the device */
 };
 

@@ -108,7 +108,8 @@ typedef struct kgrade_request {
     const char *task, *device, *language; /* language NULL: the device's first */
     const char *source;
     size_t source_size;
-    const char *id; /* becomes the result's "id": KGRADE_ID_DIGITS lower-case hex digits; NULL: a random one */
+    const char *
+        id; /* becomes the result's "id": KGRADE_ID_DIGITS lower-case hex digits; NULL: a random one */
 } kgrade_request;
 
 /* Called from the grading thread as a grade proceeds.  step is "building", "recording", "replaying", "judging" or

@@ -195,9 +195,9 @@ static bool device_missing(const kgrade_result *result)
 {
     json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
     const char *code = json_string_value(json_object_get(json_object_get(json, "reason"), "code"));
-    bool missing = code && (!strcmp(code, "device_unavailable") || !strcmp(code, "device_failed") ||
-                            !strcmp(code, "device_quarantined") ||
-                            !strcmp(code, "compiler_missing"));
+    bool missing =
+        code && (!strcmp(code, "device_unavailable") || !strcmp(code, "device_failed") ||
+                 !strcmp(code, "device_quarantined") || !strcmp(code, "compiler_missing"));
     json_decref(json);
     return missing;
 }

@@ -17,12 +17,14 @@
 #define BUILD_MAX_PRODUCT_BYTES (256u << 20)
 #define BUILD_MEMORY_BYTES (8ull << 30)
 #define TMP_BYTES (1ull << 30)
-#define JAIL_TOTAL_BYTES (64ull << 30) /* of one jail, with its files in /tmp; libraries of GPUs are large */
-#define JAIL_TOTAL_PERCENT 75          /* of the machine's memory, if that is less */
-#define LOADER_FAILED 127 /* what the dynamic loader exits with when a library is missing */
+#define JAIL_TOTAL_BYTES                                                                           \
+    (64ull << 30)             /* of one jail, with its files in /tmp; libraries of GPUs are large */
+#define JAIL_TOTAL_PERCENT 75 /* of the machine's memory, if that is less */
+#define LOADER_FAILED 127     /* what the dynamic loader exits with when a library is missing */
 #define ASK_EVERY_NS (100 * IO_NS_PER_MS)
 #define DEATH_WAIT_NS (10 * IO_NS_PER_S)
-#define HANG_UP_WAIT_NS (2 * IO_NS_PER_S) /* from the end of a connection to the end of its process */
+#define HANG_UP_WAIT_NS                                                                            \
+    (2 * IO_NS_PER_S) /* from the end of a connection to the end of its process */
 
 /* What every jail sees of the machine: programs and libraries, nothing else.  /bin and /lib are links into /usr,
  * which the sandbox makes. */

@@ -24,10 +24,12 @@ struct jobs;
 struct job;
 
 struct jobs_options {
-    unsigned queue;         /* jobs that may wait, over all devices and owners; beyond: `queue_full` */
+    unsigned queue; /* jobs that may wait, over all devices and owners; beyond: `queue_full` */
     unsigned queue_per_owner; /* beyond: `quota_exceeded`; 0: as many as `queue` */
-    unsigned builds_ahead;  /* threads of a device beyond its one slot: they build while it is taken */
-    double max_grade_s;     /* of one grade, from its begin, waiting for the device left out; then `deadline_exceeded`; 0: none */
+    unsigned
+        builds_ahead; /* threads of a device beyond its one slot: they build while it is taken */
+    double
+        max_grade_s; /* of one grade, from its begin, waiting for the device left out; then `deadline_exceeded`; 0: none */
 
     /* Called once for each grade that has ended and is on disk, with its result (schema kgrade.grade/1), from any
      * thread and without a lock held.  NULL: not called. */
@@ -37,8 +39,8 @@ struct jobs_options {
 
 /* Queues what the store holds, starts the threads.  engine and store must outlive it.  Errors: `out_of_memory`,
  * `thread_failed`, `store_unavailable`. */
-int jobs_open(kgrade *engine, struct store *store, const struct jobs_options *options, struct jobs **ret,
-              kgrade_error *err);
+int jobs_open(kgrade *engine, struct store *store, const struct jobs_options *options,
+              struct jobs **ret, kgrade_error *err);
 
 /* Takes over queue, queue_per_owner and max_grade_s from options.  What waits already stays. */
 void jobs_set_limits(struct jobs *jobs, const struct jobs_options *options);
@@ -48,8 +50,8 @@ struct jobs_request {
     const char *owner;           /* name of the token */
     const char *idempotency_key; /* NULL: none */
     bool reuse;                  /* an earlier grade of the same may be the answer */
-    double deadline_s;           /* from now to the end of the grade; 0: none.  It ends with the process. */
-    unsigned owner_queue;        /* jobs of this owner that may wait; 0: the option's queue_per_owner */
+    double deadline_s; /* from now to the end of the grade; 0: none.  It ends with the process. */
+    unsigned owner_queue; /* jobs of this owner that may wait; 0: the option's queue_per_owner */
 };
 
 /* Makes a job.  It is ACCEPTED only once its watcher was told so: until then it is being stored.  Errors now:
@@ -58,7 +60,8 @@ struct jobs_request {
  * `idempotency_key_reused` (the key came with another request before).  With a key that is known, or with `reuse`, *ret may
  * be an earlier job, whose view then says `reused`.  Who gives a key will come back with it: such a job counts as told.
  * The caller gets a reference. */
-int jobs_submit(struct jobs *jobs, const struct jobs_request *request, struct job **ret, kgrade_error *err);
+int jobs_submit(struct jobs *jobs, const struct jobs_request *request, struct job **ret,
+                kgrade_error *err);
 
 /* A reference to the job of that id, live or from the store; NULL with `unknown_grade` or `store_unavailable`. */
 struct job *jobs_find(struct jobs *jobs, const char *id, kgrade_error *err);
@@ -77,13 +80,13 @@ struct job_view {
     const char *id, *task, *device, *owner; /* live as long as the reference */
     unsigned ahead;                         /* jobs that will come before it, when queued */
     double estimate_s;                      /* until it is done, from recent grades; 0: unknown */
-    bool reused;                            /* jobs_submit found it: it was there before it was asked for */
-    kgrade_verdict verdict;                 /* when done */
+    bool reused;            /* jobs_submit found it: it was there before it was asked for */
+    kgrade_verdict verdict; /* when done */
     double score;
-    const char *result;                     /* JSON, when done; lives as long as the reference */
-    kgrade_error error;                     /* when refused or cancelled */
+    const char *result;                       /* JSON, when done; lives as long as the reference */
+    kgrade_error error;                       /* when refused or cancelled */
     int64_t created_ms, started_ms, ended_ms; /* Unix time; 0: not yet */
-    unsigned events;                        /* how many there are so far */
+    unsigned events;                          /* how many there are so far */
 };
 void job_look(struct job *job, struct job_view *ret);
 
@@ -91,8 +94,8 @@ void job_look(struct job *job, struct job_view *ret);
  * when there is none yet.  Steps that were repeated quickly may be merged; the last event is "done" or "cancelled". */
 struct job_event {
     const char *name;
-    int64_t at_ms;         /* Unix time */
-    unsigned done, total;  /* cases within the step; for "queued" done is how many are ahead */
+    int64_t at_ms;        /* Unix time */
+    unsigned done, total; /* cases within the step; for "queued" done is how many are ahead */
 };
 bool job_event(struct job *job, unsigned index, struct job_event *ret);
 
@@ -108,8 +111,8 @@ int job_cancel(struct job *job, kgrade_error *err);
 
 struct jobs_counts {
     unsigned waiting, running, limit;
-    double oldest_s;  /* how long the oldest waiting job has waited */
-    uint64_t done;    /* since the start */
+    double oldest_s; /* how long the oldest waiting job has waited */
+    uint64_t done;   /* since the start */
 };
 void jobs_count(struct jobs *jobs, const char *device /* NULL: all */, struct jobs_counts *ret);
 

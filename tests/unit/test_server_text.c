@@ -11,8 +11,8 @@
 
 #undef fail /* cmocka's, which is not used here */
 #include "sandbox/base/fail.h"
-#include "server/log.h"
 #include "server/http/problem.h"
+#include "server/log.h"
 
 static void test_log_field(void **state)
 {

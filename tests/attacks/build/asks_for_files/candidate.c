@@ -2,7 +2,11 @@
 #define _GNU_SOURCE
 #include "../../attack.h"
 
-#if __has_include(NEIGHBOUR) || __has_include(SECRET_FILE) || __has_include(CACHED) || __has_include(SHARED_FILE) ||     __has_include("/etc/shadow")
+#if __has_include(NEIGHBOUR) ||                                                                    \
+                  __has_include(SECRET_FILE) ||                                                    \
+                                __has_include(CACHED) ||                                           \
+                                              __has_include(SHARED_FILE) ||                        \
+                                                            __has_include("/etc/shadow")
 #define FOUND 1
 #else
 #define FOUND 0

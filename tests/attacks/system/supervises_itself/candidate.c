@@ -14,7 +14,8 @@ static int supervises(void)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {4, code};
-    long listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+    long listener =
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
     /* Only who answers for others gains by it: a call that our own filter refuses must stay refused. */
     return listener >= 0 && syscall(SYS_ptrace, 0, 0, 0, 0) == 0;
 }

@@ -13,9 +13,9 @@ static int unshares(void)
 
 static void attack(void)
 {
-    static const int flags[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID, CLONE_NEWNET,
-                                CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP,
-                                CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET};
+    static const int flags[] = {
+        CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,    CLONE_NEWNET,
+        CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         flag = flags[i];
         attempt("unshare", unshares);
