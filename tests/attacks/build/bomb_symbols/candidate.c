@@ -18,10 +18,12 @@
     F4(n##0) F4(n##1) F4(n##2) F4(n##3) F4(n##4) F4(n##5) F4(n##6) F4(n##7) F4(n##8) F4(n##9)
 #define F6(n)                                                                                      \
     F5(n##0) F5(n##1) F5(n##2) F5(n##3) F5(n##4) F5(n##5) F5(n##6) F5(n##7) F5(n##8) F5(n##9)
+/* clang-format off: it takes the calls for declarations */
 F6(1)
 F6(2)
+/* clang-format on */
 
-    void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
 {
     add_honestly(a, b, c, n, queue);
 }
