@@ -11,3 +11,13 @@
     for (index = 0; index < json_array_size(array) && (value = json_array_get(array, index));      \
          index++)
 #define json_auto_t json_t
+
+/* Of <sys/queue.h>, whose anonymous heads it cannot parse. */
+#define LIST_HEAD(name, type) struct name { struct type *lh_first; }
+#define LIST_ENTRY(type) struct { struct type *le_next, **le_prev; }
+#define STAILQ_HEAD(name, type) struct name { struct type *stqh_first, **stqh_last; }
+#define STAILQ_ENTRY(type) struct { struct type *stqe_next; }
+#define TAILQ_HEAD(name, type) struct name { struct type *tqh_first, **tqh_last; }
+#define TAILQ_ENTRY(type) struct { struct type *tqe_next, **tqe_prev; }
+#define LIST_FOREACH(var, head, field) for ((var) = (head)->lh_first; (var); (var) = (var)->field.le_next)
+#define TAILQ_FOREACH(var, head, field) for ((var) = (head)->tqh_first; (var); (var) = (var)->field.tqe_next)
