@@ -212,19 +212,19 @@ check "cppcheck" 600 check_cppcheck
 check "clang-tidy" 600 check_tidy
 check "systemd unit" 60 check_unit_file
 check "manual" 60 check_manual
-# Two at a time: each test mostly waits for one compiler or one worker.
-suite release 1200 -j 2
+# Three at a time: a test often waits, for a deadline or for one compiler or worker.
+suite release 1200 -j 3
 
 # The warnings that count are those of the release build: with sanitizers the compiler sees ghosts.
 check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"
 # What the sanitizers look at is our own code, and a few groups of candidates lead through all of it; the others differ in what
 # the candidate does.
-suite asan 1200 -j 2 -E "$(one_of attacks build device files honest leaks memory network outside persistence processes \
+suite asan 1200 -j 3 -E "$(one_of attacks build device files honest leaks memory network outside persistence processes \
     protocol refused resources system table timeout wrong)|$(one_of cli grade recording tasks terminal)|$(one_of http callers \
     client crowd events grades kills manager restart shutdown)|$(one_of unit health)|^gpu/"
 
 check "build (tsan)" 900 configure_and_build tsan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"
-suite tsan 600 -L tsan
+suite tsan 600 -j 2 -L tsan
 
 check "build (fuzz)" 900 build_fuzz
 fuzz

@@ -22,7 +22,8 @@ static void attack(void)
     for (struct dirent *entry; proc && (entry = readdir(proc));) {
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
             continue;
-        if (holds(entry->d_name, "cmdline", "run_case") ||
+        if (strtol(entry->d_name, NULL, 10) == GRADER ||
+            holds(entry->d_name, "cmdline", "run_case") ||
             holds(entry->d_name, "cmdline", "kgraded") ||
             holds(entry->d_name, "environ", "KGRADE_TEST_SECRET"))
             breach(entry->d_name);
