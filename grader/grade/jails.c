@@ -353,15 +353,18 @@ static void make_printable(char *text, size_t *size)
     *size = to;
 }
 
+static void strip(char *text, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    for (char *at = text; (at = strstr(at, prefix));)
+        memmove(at, at + n, strlen(at + n) + 1);
+}
+
 /* "/src/candidate.c:3: error" -> "candidate.c:3: error" */
 static void strip_paths(char *text)
 {
-    static const char *const prefixes[] = {"/src/", "/out/"};
-    for (size_t p = 0; p < sizeof prefixes / sizeof prefixes[0]; p++) {
-        size_t n = strlen(prefixes[p]);
-        for (char *at = text; (at = strstr(at, prefixes[p]));)
-            memmove(at, at + n, strlen(at + n) + 1);
-    }
+    strip(text, "/src/");
+    strip(text, "/out/");
 }
 
 char *jails_log(int output_fd)
@@ -466,6 +469,8 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
         return -1;
     }
     *ret_log = jails_log(output);
+    if (*ret_log) /* without a private root, the folder is known by its own name */
+        strip(*ret_log, folder);
     return ret_status->end == JAIL_EXITED && ret_status->code == 0 ? 0 : 1;
 }
 

@@ -377,7 +377,9 @@ static inline void check_spawner_death(enum sandbox_level level)
     assert_int_equal(jail_wait(jail, io_now() + PATIENCE, &status, &err), -1);
     assert_string_equal(err.code, "spawner_failed");
     jail_free(jail);
-    /* The next jail gets a new spawner. */
+    /* The next jail gets a new spawner; one that is asked of a dying one may die with it. */
+    siginfo_t death;
+    assert_int_equal(waitid(P_PID, (id_t)spawner, &death, WEXITED | WNOWAIT), 0);
     char text[64];
     job_init(&job, "echo still here");
     status = run_job(&job, text, sizeof text);
