@@ -235,6 +235,8 @@ static int build_image(struct state *s, const struct recording *r, size_t index,
                     "An image is not OpenCL C source.");
     const char *text = (const char *)r->blobs[image->blob].data;
     size_t length = r->blobs[image->blob].size;
+    if (length == 0) /* which OpenCL takes for a text that ends with NUL */
+        return fail(err, "recording_invalid", REPLAY_INVALID_HINT, "An image is empty.");
     cl_int code;
     cl_program program = clCreateProgramWithSource(s->pick.context, 1, &text, &length, &code);
     if (program)
