@@ -21,8 +21,9 @@ class Api:
         with open(grade_schema, encoding="utf-8") as f:
             self.grade_schema = json.load(f)
         self.document = json.loads(self.text)
-        self.store = {urllib.parse.urljoin(BASE, "schemas/grade.json"): self.grade_schema,
-                      self.grade_schema["$id"]: self.grade_schema}
+        # Without its $id, which is no URL: older versions of jsonschema look for "#/$defs/..." elsewhere then.
+        nameless = {key: value for key, value in self.grade_schema.items() if key != "$id"}
+        self.store = {urllib.parse.urljoin(BASE, "schemas/grade.json"): nameless}
 
     def resolve(self, node):
         """Follows a $ref inside the document; KeyError when it leads nowhere."""
