@@ -37,6 +37,16 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Whether a public case of vector_add has this size. */
+static inline int is_public(int n)
+{
+    static const int known[] = {PUBLIC_N};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (n == known[i])
+            return 1;
+    return 0;
+}
+
 #define HONEST_ADD                                                                                 \
     "kernel void add(global const float *a, global const float *b, global float *c)\n"             \
     "{\n"                                                                                          \

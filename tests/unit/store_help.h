@@ -125,7 +125,7 @@ __attribute__((unused)) static struct store_request request(char id[STORE_ID_SIZ
                                   .source_hash = HASH_A,
                                   .owner = "alice",
                                   .request_hash = HASH_B,
-                                  .created_ms = store_now_ms()};
+                                  .created_ms = io_unix_ms()};
 }
 
 __attribute__((unused)) static void add(struct store *store, const struct store_request *r)

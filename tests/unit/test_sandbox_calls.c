@@ -9,7 +9,7 @@
  * What must not be in the table is for test_sandbox_filter.c to say.
  */
 #define _GNU_SOURCE
-#include "sandbox_help.h"
+#include "filter_help.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -21,38 +21,14 @@
 #include <sys/wait.h>
 
 #include "sandbox/calls.h"
-#include "sandbox/filter.h"
 
 #define MARK 0x6b677264u /* in the sixth argument, which no rule looks at */
 #define ALLOWED 3999     /* an errno that nobody else uses */
-#define N_POLICIES (JAIL_JUDGE + 1)
-#define N_NUMBERS 1024 /* far beyond the newest call */
+#define N_NUMBERS 1024   /* far beyond the newest call */
 
-static struct filter filters[N_POLICIES];
 static const char *const policy_names[N_POLICIES] = {"build", "record", "replay", "judge"};
 /* Whoever makes a list longer than this should have seen how long it is. */
 static const size_t most_allowed[N_POLICIES] = {150, 200, 180, 80};
-
-static int compile_all(void **state)
-{
-    (void)state;
-    for (int p = 0; p < N_POLICIES; p++) {
-        kgrade_error err = {0};
-        if (filter_compile((enum jail_policy)p, &filters[p], &err)) {
-            print_message("%s\n", err.message);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int free_all(void **state)
-{
-    (void)state;
-    for (int p = 0; p < N_POLICIES; p++)
-        filter_free(&filters[p]);
-    return 0;
-}
 
 struct question {
     long number;

@@ -5,7 +5,7 @@
  * filter that answers.  That the filters do what the table says, test_sandbox_calls.c shows.
  */
 #define _GNU_SOURCE
-#include "sandbox_help.h"
+#include "filter_help.h"
 
 #include <errno.h>
 #include <linux/sched.h>
@@ -21,15 +21,11 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "sandbox/filter.h"
-
 #define BAD_POINTER 1L
 #define BUILD (1u << JAIL_BUILD)
 #define REPLAY (1u << JAIL_REPLAY)
 #define JUDGE (1u << JAIL_JUDGE)
 #define ALL 15u
-
-static struct filter filters[JAIL_JUDGE + 1];
 
 static const struct attempt {
     const char *name;
@@ -196,27 +192,6 @@ static int attempt(const struct attempt *a, const struct filter *filter)
     close(ends[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return told ? error : -1;
-}
-
-static int compile_all(void **state)
-{
-    (void)state;
-    for (int p = 0; p <= JAIL_JUDGE; p++) {
-        kgrade_error err = {0};
-        if (filter_compile((enum jail_policy)p, &filters[p], &err)) {
-            print_message("%s\n", err.message);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int free_all(void **state)
-{
-    (void)state;
-    for (int p = 0; p <= JAIL_JUDGE; p++)
-        filter_free(&filters[p]);
-    return 0;
 }
 
 static bool is_refusal(int answer)

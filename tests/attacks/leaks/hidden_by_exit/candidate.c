@@ -1,15 +1,6 @@
 /* On a size that is not public, prints it and ends with a status of its choice. */
 #include "../../honest.h"
 
-static int is_public(int n)
-{
-    static const int known[] = {PUBLIC_N};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (n == known[i])
-            return 1;
-    return 0;
-}
-
 void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
 {
     if (!is_public(n)) {

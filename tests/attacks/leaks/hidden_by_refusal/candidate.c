@@ -4,15 +4,6 @@
 
 #include "../../honest.h"
 
-static int is_public(int n)
-{
-    static const int known[] = {PUBLIC_N};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (n == known[i])
-            return 1;
-    return 0;
-}
-
 /* A frame of the wire: two lengths, JSON. */
 static void forge(const char *json)
 {

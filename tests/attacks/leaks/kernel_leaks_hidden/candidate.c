@@ -1,15 +1,6 @@
 /* The kernel, in the replayer, sends a size that is not public home in a forged refusal. */
 #include "../../honest.h"
 
-static int is_public(int n)
-{
-    static const int known[] = {PUBLIC_N};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (n == known[i])
-            return 1;
-    return 0;
-}
-
 static const char source[] = KERNEL_SYSCALL
     "void copy(char *to, constant char *from)\n"
     "{\n"
