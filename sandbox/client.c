@@ -226,9 +226,12 @@ static size_t collect_fds(const struct jail_spec *spec, int leash, int *fds)
 static int send_once(const struct sandbox *sandbox, const struct msghdr *message)
 {
     ssize_t sent;
+    if (sandbox->socket < 0) { /* the last start failed */
+        errno = EPIPE;
+        return -1;
+    }
     do
-        sent = sandbox->socket < 0 ? (errno = EPIPE, -1)
-                                   : sendmsg(sandbox->socket, message, MSG_NOSIGNAL);
+        sent = sendmsg(sandbox->socket, message, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     return sent < 0 ? -1 : 0;
 }

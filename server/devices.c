@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "../sandbox/base/cleanup.h"
+#include "../sandbox/base/condition.h"
 #include "../sandbox/base/fail.h"
 #include "../sandbox/base/io.h"
 #include "log.h"
@@ -51,7 +52,7 @@ static void list(struct devices *d)
     }
 }
 
-static int health(const struct devices *d, size_t i, kgrade_error *err)
+int devices_health(const struct devices *d, size_t i, kgrade_error *err)
 {
     cleanup_free char *text = NULL;
     if (kgrade_health(d->engine, d->names[i], &text, err))
@@ -70,11 +71,6 @@ static int health(const struct devices *d, size_t i, kgrade_error *err)
                 "The device has not been checked yet.");
 }
 
-int devices_health(const struct devices *d, size_t i, kgrade_error *err)
-{
-    return health(d, i, err);
-}
-
 static bool is_stopped(struct devices *d)
 {
     pthread_mutex_lock(&d->lock);
@@ -91,9 +87,10 @@ static bool goes_on(void *data)
 static void check(struct devices *d, size_t i)
 {
     kgrade_error before, after;
-    if (!health(d, i, &before) || kgrade_health_check(d->engine, d->names[i], goes_on, d, NULL))
+    if (!devices_health(d, i, &before) ||
+        kgrade_health_check(d->engine, d->names[i], goes_on, d, NULL))
         return;
-    if (!health(d, i, &after))
+    if (!devices_health(d, i, &after))
         log_line(LOG_LEVEL_INFO, "device=%s works", d->names[i]);
     else if (strcmp(before.code, after.code))
         log_line(LOG_LEVEL_WARNING, "device=%s code=%s does not work: %s", d->names[i], after.code,
@@ -104,11 +101,9 @@ static void check(struct devices *d, size_t i)
 static bool wait_for(struct devices *d, unsigned seconds)
 {
     uint64_t deadline = io_now() + seconds * IO_NS_PER_S;
-    const struct timespec until = {(time_t)(deadline / IO_NS_PER_S),
-                                   (long)(deadline % IO_NS_PER_S)};
     pthread_mutex_lock(&d->lock);
-    while (!d->stop && io_now() < deadline)
-        pthread_cond_timedwait(&d->changed, &d->lock, &until);
+    while (!d->stop && condition_wait(&d->changed, &d->lock, deadline))
+        ;
     bool stop = d->stop;
     pthread_mutex_unlock(&d->lock);
     return !stop;
@@ -145,11 +140,7 @@ int devices_open(kgrade *engine, struct devices **ret, kgrade_error *err)
         return fail(err, "out_of_memory", NULL, "There is no memory for the devices.");
     d->engine = engine;
     list(d);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&d->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&d->changed);
     pthread_mutex_init(&d->lock, NULL);
     int failed = pthread_create(&d->thread, NULL, keep_checking, d);
     if (failed) {
@@ -165,14 +156,12 @@ bool devices_close(struct devices *d, uint64_t deadline)
 {
     if (!d)
         return true;
-    const struct timespec until = {(time_t)(deadline / IO_NS_PER_S),
-                                   (long)(deadline % IO_NS_PER_S)};
-    int timed_out = 0;
+    bool in_time = true;
     pthread_mutex_lock(&d->lock);
     d->stop = true;
     pthread_cond_broadcast(&d->changed);
-    while (!d->ended && !timed_out)
-        timed_out = pthread_cond_timedwait(&d->changed, &d->lock, &until);
+    while (!d->ended && in_time)
+        in_time = condition_wait(&d->changed, &d->lock, deadline);
     bool ended = d->ended;
     pthread_mutex_unlock(&d->lock);
     if (!ended)

@@ -11,8 +11,6 @@
 #include "places.h"
 #include "settings.h"
 
-#define HINT "kgraded --help lists the settings; kgraded.conf(5) explains them."
-
 enum { MAX_SETTINGS = 40, FIRST_SETTING = 256, OPTION_VERSION };
 
 /* What one source of settings says. */
@@ -26,7 +24,7 @@ void options_free(struct server_options *o)
     for (size_t i = 0; i < settings_count; i++) {
         if (settings[i].kind != SETTING_TEXT)
             continue;
-        char **slot = (char **)((char *)o + settings[i].offset);
+        char **slot = setting_text(&settings[i], o);
         free(*slot);
         *slot = NULL;
     }
@@ -91,7 +89,7 @@ static enum options_outcome read_command(int argc, char **argv, struct layer *la
         if (option == OPTION_VERSION)
             return OPTIONS_VERSION;
         if (option == '?' || option == ':') {
-            fail(err, "usage", HINT, "'%.100s' %s", argv[word],
+            fail(err, "usage", SETTINGS_HINT, "'%.100s' %s", argv[word],
                  option == ':' ? "needs a value." : "is not an option of kgraded.");
             return OPTIONS_BAD;
         }
@@ -100,7 +98,7 @@ static enum options_outcome read_command(int argc, char **argv, struct layer *la
             return OPTIONS_BAD;
     }
     if (optind < argc) {
-        fail(err, "usage", HINT, "'%.100s' is one word too many.", argv[optind]);
+        fail(err, "usage", SETTINGS_HINT, "'%.100s' is one word too many.", argv[optind]);
         return OPTIONS_BAD;
     }
     return OPTIONS_RUN;
@@ -177,8 +175,9 @@ static int add_places(struct server_options *o, kgrade_error *err)
 static int complete(struct server_options *o, kgrade_error *err)
 {
     if (o->max_buffered < o->max_body)
-        return fail(err, "usage", HINT, "max-buffered (%zu) must have room for one max-body (%zu).",
-                    o->max_buffered, o->max_body);
+        return fail(err, "usage", SETTINGS_HINT,
+                    "max-buffered (%zu) must have room for one max-body (%zu).", o->max_buffered,
+                    o->max_body);
     if (!o->max_per_address)
         o->max_per_address = o->max_connections;
     return 0;
@@ -220,7 +219,7 @@ enum options_outcome options_parse(int argc, char **argv, struct server_options 
 static bool is_from_places(const struct setting *s, const struct server_options *now,
                            const struct server_options *then)
 {
-    if (s->kind != SETTING_TEXT || *(char *const *)((const char *)then + s->offset))
+    if (s->kind != SETTING_TEXT || *setting_text(s, then))
         return false;
     return !strcmp(s->name, "unix")     ? now->default_listener
            : !strcmp(s->name, "tokens") ? now->tokens_from_manager

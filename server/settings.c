@@ -10,8 +10,6 @@
 #include "../sandbox/base/fail.h"
 #include "access/access.h"
 
-#define HINT "kgraded --help lists the settings; kgraded.conf(5) explains them."
-
 #define MEMBER(member)                                                                             \
     .offset = offsetof(struct server_options, member),                                             \
     .width = sizeof(((struct server_options *)0)->member)
@@ -270,6 +268,11 @@ static void *member(const struct setting *s, const struct server_options *o)
     return (char *)(uintptr_t)o + s->offset;
 }
 
+char **setting_text(const struct setting *s, const struct server_options *o)
+{
+    return member(s, o);
+}
+
 static void store_number(const struct setting *s, struct server_options *o,
                          unsigned long long value)
 {
@@ -303,7 +306,7 @@ static int set_number(const struct setting *s, const char *prefix, const char *t
         end++;
     }
     if (!good || *end || value < s->least || value > s->most)
-        return fail(err, "usage", HINT,
+        return fail(err, "usage", SETTINGS_HINT,
                     "%s%s takes a whole number from %llu to %llu, not '%.100s'.", prefix, s->name,
                     s->least, s->most, text);
     store_number(s, o, value);
@@ -324,16 +327,16 @@ static int set_choice(const struct setting *s, const char *prefix, const char *t
             break;
         name += length + 1;
     }
-    return fail(err, "usage", HINT, "%s%s is one of %s, not '%.100s'.", prefix, s->name,
+    return fail(err, "usage", SETTINGS_HINT, "%s%s is one of %s, not '%.100s'.", prefix, s->name,
                 s->argument, text);
 }
 
 static int set_text(const struct setting *s, const char *prefix, const char *text,
                     struct server_options *o, kgrade_error *err)
 {
-    char **slot = member(s, o);
+    char **slot = setting_text(s, o);
     if (!*text)
-        return fail(err, "usage", HINT, "%s%s needs a value.", prefix, s->name);
+        return fail(err, "usage", SETTINGS_HINT, "%s%s needs a value.", prefix, s->name);
     char *copy = strdup(text);
     if (!copy)
         return fail(err, "out_of_memory", NULL, "There is no memory for %s%s.", prefix, s->name);
@@ -362,8 +365,8 @@ bool setting_same(const struct setting *s, const struct server_options *a,
 {
     if (s->kind != SETTING_TEXT)
         return !memcmp(member(s, a), member(s, b), s->width);
-    const char *left = *(char **)member(s, a);
-    const char *right = *(char **)member(s, b);
+    const char *left = *setting_text(s, a);
+    const char *right = *setting_text(s, b);
     return left && right ? !strcmp(left, right) : left == right;
 }
 

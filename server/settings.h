@@ -22,6 +22,8 @@ struct setting {
     const char *shown; /* the default as --help tells it; NULL: the preset */
 };
 
+#define SETTINGS_HINT "kgraded --help lists the settings; kgraded.conf(5) explains them."
+
 extern const struct setting settings[];
 extern const size_t settings_count;
 
@@ -34,6 +36,9 @@ void setting_preset(const struct setting *setting, struct server_options *o);
 /* Sets it to what text says.  prefix is "--" or "", for the message.  Error: `usage`. */
 int setting_set(const struct setting *setting, const char *prefix, const char *text,
                 struct server_options *o, kgrade_error *err);
+
+/* Where a setting of kind TEXT has its string, which belongs to o. */
+char **setting_text(const struct setting *setting, const struct server_options *o);
 
 /* Whether the two agree in it. */
 bool setting_same(const struct setting *setting, const struct server_options *a,

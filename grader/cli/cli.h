@@ -107,6 +107,8 @@ enum cli_exit command_db_backup(const struct cli *cli);
 enum cli_exit command_db_check(const struct cli *cli);
 
 /* grade.c */
+/* What a grade with this verdict exits with; NULL: there is no verdict. */
+enum cli_exit cli_exit_of(const char *verdict);
 enum cli_exit command_grade(const struct cli *cli);
 enum cli_exit command_replay(const struct cli *cli);
 

@@ -18,12 +18,6 @@ static void free_result(kgrade_result **result)
 }
 #define cleanup_result __attribute__((cleanup(free_result)))
 
-static void stop_progress(struct progress **progress)
-{
-    progress_stop(*progress);
-}
-#define cleanup_progress __attribute__((cleanup(stop_progress)))
-
 /* Standard input to its end, at most limit bytes. */
 static int read_stdin(size_t limit, struct bytes *ret, kgrade_error *error)
 {
@@ -64,11 +58,14 @@ static int read_input(const char *path, size_t limit, struct bytes *ret, kgrade_
                              : read_stdin(limit, ret, error);
 }
 
-static enum cli_exit exit_of(kgrade_verdict verdict)
+enum cli_exit cli_exit_of(const char *verdict)
 {
-    if (verdict == KGRADE_ACCEPTED)
+    if (!verdict)
+        return CLI_NOT_ACCEPTED;
+    if (!strcmp(verdict, kgrade_verdict_name(KGRADE_ACCEPTED)))
         return CLI_ACCEPTED;
-    return verdict == KGRADE_INFRASTRUCTURE_ERROR ? CLI_INFRASTRUCTURE : CLI_NOT_ACCEPTED;
+    return strcmp(verdict, kgrade_verdict_name(KGRADE_INFRASTRUCTURE_ERROR)) ? CLI_NOT_ACCEPTED
+                                                                             : CLI_INFRASTRUCTURE;
 }
 
 static enum cli_exit keep_recording(const char *path, const kgrade_result *result)
@@ -122,7 +119,7 @@ static enum cli_exit carry_out(const struct cli *cli, const struct work *work, c
         cli_print_error(&error);
         return !strcmp(error.code, "out_of_memory") ? CLI_INFRASTRUCTURE : CLI_USAGE;
     }
-    status = exit_of(kgrade_result_verdict(result));
+    status = cli_exit_of(kgrade_verdict_name(kgrade_result_verdict(result)));
     if (cli->recording) {
         enum cli_exit kept = keep_recording(cli->recording, result);
         status = kept > status ? kept : status;

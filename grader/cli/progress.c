@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../sandbox/base/condition.h"
 #include "../../sandbox/base/io.h"
 #include "text.h"
 
@@ -70,14 +71,7 @@ static void *draw_until_end(void *data)
     pthread_mutex_lock(&p->lock);
     while (!p->ends) {
         draw(p);
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += (long)REDRAW_NS;
-        if (until.tv_nsec >= (long)IO_NS_PER_S) {
-            until.tv_nsec -= (long)IO_NS_PER_S;
-            until.tv_sec++;
-        }
-        pthread_cond_timedwait(&p->changed, &p->lock, &until);
+        condition_wait(&p->changed, &p->lock, io_now() + REDRAW_NS);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -102,11 +96,7 @@ struct progress *progress_start(void)
     p->started = io_now();
     snprintf(p->step, sizeof p->step, "starting");
     pthread_mutex_init(&p->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&p->changed);
     p->draws = isatty(STDERR_FILENO) && start_thread(p) == 0;
     return p;
 }

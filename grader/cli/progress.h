@@ -25,5 +25,10 @@ bool progress_report(void *data, const char *step, unsigned done, unsigned total
 
 /* Wipes the line, frees.  NULL is allowed. */
 void progress_stop(struct progress *progress);
+static inline void cleanup_progress_(struct progress **progress)
+{
+    progress_stop(*progress);
+}
+#define cleanup_progress __attribute__((cleanup(cleanup_progress_)))
 
 #endif

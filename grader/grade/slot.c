@@ -1,8 +1,7 @@
 #define _GNU_SOURCE
 #include "slot.h"
 
-#include <time.h>
-
+#include "../../sandbox/base/condition.h"
 #include "jails.h"
 
 #define ASK_EVERY_NS (100 * IO_NS_PER_MS)
@@ -14,14 +13,10 @@ struct slot_waiter {
 
 void slot_init(struct device_slot *slot, const struct device *device)
 {
-    pthread_condattr_t attributes;
     slot->device = device;
     pthread_mutex_init(&slot->lock, NULL);
     pthread_mutex_init(&slot->spares_lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&slot->served, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&slot->served);
 }
 
 void slot_destroy(struct device_slot *slot)
@@ -31,13 +26,6 @@ void slot_destroy(struct device_slot *slot)
     pthread_cond_destroy(&slot->served);
     pthread_mutex_destroy(&slot->spares_lock);
     pthread_mutex_destroy(&slot->lock);
-}
-
-static void wait_a_little(struct device_slot *slot)
-{
-    uint64_t until = io_now() + ASK_EVERY_NS;
-    const struct timespec t = {(time_t)(until / IO_NS_PER_S), (long)(until % IO_NS_PER_S)};
-    pthread_cond_timedwait(&slot->served, &slot->lock, &t);
 }
 
 static void leave_line(struct device_slot *slot, const struct slot_waiter *waiter)
@@ -61,7 +49,7 @@ int slot_take(struct device_slot *slot)
         *end = &waiter;
     }
     while (!waiter.served && go_on) {
-        wait_a_little(slot);
+        condition_wait(&slot->served, &slot->lock, io_now() + ASK_EVERY_NS);
         pthread_mutex_unlock(&slot->lock);
         go_on = jails_go_on(); /* without the lock: it calls back into the program */
         pthread_mutex_lock(&slot->lock);

@@ -31,6 +31,13 @@ uint64_t io_now(void)
     return (uint64_t)t.tv_sec * IO_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
+int64_t io_unix_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 int io_poll_timeout(uint64_t deadline)
 {
     if (deadline == IO_NO_DEADLINE)

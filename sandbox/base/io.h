@@ -26,6 +26,9 @@ void bytes_free(struct bytes *b);
 /* Now, in ns. */
 uint64_t io_now(void);
 
+/* The time of day: Unix time in ms, which an operator may set back. */
+int64_t io_unix_ms(void);
+
 /* Milliseconds left until deadline, as poll(2) wants them: rounded up, 0 when past, -1 for never. */
 int io_poll_timeout(uint64_t deadline);
 

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/condition.h"
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
 #include "../log.h"
@@ -357,11 +358,7 @@ int connections_new(uint64_t timeout_ns, struct connections **ret, kgrade_error 
     struct connections *all = calloc(1, sizeof *all);
     if (!all)
         return fail(err, "out_of_memory", NULL, "There is no memory for the connections.");
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&all->settled, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&all->settled);
     pthread_mutex_init(&all->lock, NULL);
     all->timeout_ns = timeout_ns;
     all->clients = epoll_create1(EPOLL_CLOEXEC);
@@ -402,18 +399,12 @@ void connections_refuse_partial(struct connections *all, const kgrade_error *pro
     pthread_mutex_unlock(&all->lock);
 }
 
-static struct timespec timespec_of(uint64_t ns)
-{
-    return (struct timespec){(time_t)(ns / IO_NS_PER_S), (long)(ns % IO_NS_PER_S)};
-}
-
 bool connections_flush(struct connections *all, uint64_t deadline)
 {
-    const struct timespec until = timespec_of(deadline);
-    int timed_out = 0;
+    bool in_time = true;
     pthread_mutex_lock(&all->lock);
-    while (all->busy && !timed_out)
-        timed_out = pthread_cond_timedwait(&all->settled, &all->lock, &until);
+    while (all->busy && in_time)
+        in_time = condition_wait(&all->settled, &all->lock, deadline);
     bool settled = !all->busy;
     pthread_mutex_unlock(&all->lock);
     return settled;
@@ -421,13 +412,12 @@ bool connections_flush(struct connections *all, uint64_t deadline)
 
 bool connections_cut(struct connections *all, uint64_t deadline)
 {
-    const struct timespec until = timespec_of(deadline);
-    int timed_out = 0;
+    bool in_time = true;
     pthread_mutex_lock(&all->lock);
     for (const struct connection *c = all->first; c; c = c->next)
         shutdown(c->fd, SHUT_RDWR);
-    while (all->first && !timed_out)
-        timed_out = pthread_cond_timedwait(&all->settled, &all->lock, &until);
+    while (all->first && in_time)
+        in_time = condition_wait(&all->settled, &all->lock, deadline);
     bool closed = !all->first;
     pthread_mutex_unlock(&all->lock);
     return closed;

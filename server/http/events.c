@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "events.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
+#include "../value.h"
 #include "answer.h"
 #include "grade_get.h"
 #include "view.h"
@@ -37,20 +37,19 @@ static void add_queued(json_t *data, const struct job_event *e, const struct job
 {
     json_object_set_new(data, "ahead", json_integer(e->done));
     json_object_set_new(data, "estimate_s",
-                        v->estimate_s > 0 && isfinite(v->estimate_s) ? json_real(v->estimate_s)
-                                                                     : json_null());
+                        v->estimate_s > 0 ? value_number(v->estimate_s) : json_null());
 }
 
 static void add_done(json_t *data, const struct job_view *v)
 {
     json_object_set_new(data, "verdict", json_string(kgrade_verdict_name(v->verdict)));
-    json_object_set_new(data, "score", isfinite(v->score) ? json_real(v->score) : json_null());
+    json_object_set_new(data, "score", value_number(v->score));
 }
 
 static void put_event(struct stream *s, const struct job_event *e, const struct job_view *v)
 {
     json_auto_t *data = json_object();
-    json_object_set_new(data, "at", view_time(e->at_ms));
+    json_object_set_new(data, "at", value_time(e->at_ms));
     if (!strcmp(e->name, "queued")) {
         add_queued(data, e, v);
     } else if (!strcmp(e->name, "done")) {

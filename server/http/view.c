@@ -1,11 +1,11 @@
 #define _GNU_SOURCE
 #include "view.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "../value.h"
 
 /* All but the result.  Of what is in it only a message can be long: 1 KiB, six times that when all of it
  * must be escaped. */
@@ -34,23 +34,6 @@ bool view_is_final(enum job_state state)
     return state == JOB_DONE || state == JOB_CANCELLED || state == JOB_REFUSED;
 }
 
-json_t *view_time(int64_t unix_ms)
-{
-    char text[40];
-    time_t seconds = (time_t)(unix_ms / 1000);
-    struct tm utc;
-    if (!unix_ms || !gmtime_r(&seconds, &utc))
-        return json_null();
-    size_t used = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(text + used, sizeof text - used, ".%03dZ", (int)(unix_ms % 1000));
-    return json_string(text);
-}
-
-static json_t *number_or_null(double value, bool known)
-{
-    return known && isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *links(const char *id)
 {
     return json_pack("{s:o*, s:o*, s:o*}", "self", json_sprintf("/grades/%s", id), "events",
@@ -63,8 +46,9 @@ json_t *view_brief(const struct job_view *v)
     bool open = !view_is_final(v->state);
     return json_pack("{s:s, s:s, s:o, s:o, s:o}", "id", v->id, "state", view_state_name(v->state),
                      "ahead", v->state == JOB_QUEUED ? json_integer(v->ahead) : json_null(),
-                     "estimate_s", number_or_null(v->estimate_s, open && v->estimate_s > 0),
-                     "links", links(v->id));
+                     "estimate_s",
+                     open && v->estimate_s > 0 ? value_number(v->estimate_s) : json_null(), "links",
+                     links(v->id));
 }
 
 /* What a running job does; null before and after. */
@@ -101,12 +85,12 @@ char *view_whole(struct job *job, const struct job_view *v)
     bool done = v->state == JOB_DONE;
     char head[MAX_HEAD] = "{";
     size_t used = 1;
-    json_t *more = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "task", v->task,
-                             "device", v->device, "owner", v->owner, "created_at",
-                             view_time(v->created_ms), "started_at", view_time(v->started_ms),
-                             "ended_at", view_time(v->ended_ms), "step", step(job, v), "verdict",
-                             done ? json_string(kgrade_verdict_name(v->verdict)) : json_null(),
-                             "score", number_or_null(v->score, done), "reason", reason(v));
+    json_t *more = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "task", v->task, "device", v->device,
+        "owner", v->owner, "created_at", value_time(v->created_ms), "started_at",
+        value_time(v->started_ms), "ended_at", value_time(v->ended_ms), "step", step(job, v),
+        "verdict", done ? json_string(kgrade_verdict_name(v->verdict)) : json_null(), "score",
+        done ? value_number(v->score) : json_null(), "reason", reason(v));
     bool good = put_members(head, &used, view_brief(v));
     if (!put_members(head, &used, more) || !good)
         return NULL;

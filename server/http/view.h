@@ -12,9 +12,6 @@ const char *view_state_name(enum job_state state);
 /* Whether nothing will change any more. */
 bool view_is_final(enum job_state state);
 
-/* UTC with milliseconds, "2026-03-01T12:00:00.000Z", as a new reference; null for 0. */
-json_t *view_time(int64_t unix_ms);
-
 /* {id, state, ahead, estimate_s, links}, a new reference. */
 json_t *view_brief(const struct job_view *view);
 

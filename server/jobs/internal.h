@@ -178,9 +178,6 @@ void jobs_unlock(struct jobs *jobs);
 /* Lets go of the lock. */
 void jobs_leave(struct jobs *jobs);
 bool jobs_have_listed(const struct jobs *jobs);
-void jobs_init_condition(pthread_cond_t *condition); /* CLOCK_MONOTONIC */
-/* Waits until signalled or until deadline, as io_now counts. */
-void jobs_wait(struct jobs *jobs, pthread_cond_t *condition, uint64_t deadline);
 
 /* All that follows is called with the lock held, unless it says otherwise. */
 
@@ -192,7 +189,6 @@ void jobs_enqueue(struct entry *entry);
 
 /* --- job.c --- */
 
-int64_t job_unix_ms(void);
 /* Not listed, with one reference. */
 struct entry *entry_new(struct jobs *jobs, kgrade_error *err);
 /* What a row says of it at any time: the names, the id, when it was made. */

@@ -10,13 +10,6 @@
 
 #define FIRST_EVENTS 8u
 
-int64_t job_unix_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* --- entries and the tables that find them --- */
 
 struct entry *entry_new(struct jobs *jobs, kgrade_error *err)
@@ -198,7 +191,7 @@ void entry_event(struct entry *e, const char *name, unsigned done, unsigned tota
 {
     struct job_event *event = new_event(e);
     if (event)
-        *event = (struct job_event){name, job_unix_ms(), done, total};
+        *event = (struct job_event){name, io_unix_ms(), done, total};
     tell_watchers(e);
 }
 
@@ -344,7 +337,7 @@ static double estimate(const struct entry *e)
         return d->mean_s * (e->ahead + 1);
     if (e->state != JOB_RUNNING)
         return 0;
-    double ran = (double)(job_unix_ms() - e->started_ms) / 1000;
+    double ran = (double)(io_unix_ms() - e->started_ms) / 1000;
     double left = d->mean_s - (ran > 0 ? ran : 0);
     return left > d->mean_s / 10 ? left : d->mean_s / 10;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../sandbox/base/condition.h"
 #include "../../sandbox/base/fail.h"
 #include "internal.h"
 
@@ -102,25 +103,6 @@ void jobs_leave(struct jobs *jobs)
         destroy(jobs);
 }
 
-void jobs_init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-void jobs_wait(struct jobs *jobs, pthread_cond_t *condition, uint64_t deadline)
-{
-    const struct timespec until = {(time_t)(deadline / IO_NS_PER_S),
-                                   (long)(deadline % IO_NS_PER_S)};
-    if (deadline == IO_NO_DEADLINE)
-        pthread_cond_wait(condition, &jobs->lock);
-    else
-        pthread_cond_timedwait(condition, &jobs->lock, &until);
-}
-
 /* --- devices --- */
 
 static int start_threads(struct jobs *jobs, struct device_queue *d, kgrade_error *err)
@@ -153,7 +135,7 @@ struct device_queue *jobs_device(struct jobs *jobs, const char *name, kgrade_err
     *d = (struct device_queue){.jobs = jobs, .index = jobs->n_devices, .workers = workers};
     strcpy(d->name, name);
     TAILQ_INIT(&d->turns);
-    jobs_init_condition(&d->work);
+    condition_init(&d->work);
     jobs->n_devices++;
     /* With some of its threads a device works, only slower. */
     if (start_threads(jobs, d, err) && !workers[0].started) {
@@ -201,7 +183,7 @@ static bool load(void *data, const struct store_row *row)
     if (!l->failed) {
         entry_list(e);
         jobs_enqueue(e);
-        int64_t waited = job_unix_ms() - e->created_ms;
+        int64_t waited = io_unix_ms() - e->created_ms;
         if (waited > 0 && (uint64_t)waited * IO_NS_PER_MS < e->queued_ns)
             e->queued_ns -= (uint64_t)waited * IO_NS_PER_MS;
     }
@@ -235,9 +217,9 @@ int jobs_open_with(const struct jobs_engine *engine, struct store *store,
     jobs->references = 1;
     jobs->next_deadline = IO_NO_DEADLINE;
     pthread_mutex_init(&jobs->lock, NULL);
-    jobs_init_condition(&jobs->timer_changed);
-    jobs_init_condition(&jobs->thread_ended);
-    jobs_init_condition(&jobs->called);
+    condition_init(&jobs->timer_changed);
+    condition_init(&jobs->thread_ended);
+    condition_init(&jobs->called);
     LIST_INIT(&jobs->owners);
     STAILQ_INIT(&jobs->to_cancel);
     TAILQ_INIT(&jobs->to_call);
@@ -295,7 +277,7 @@ bool jobs_close(struct jobs *jobs, uint64_t deadline)
     jobs_lock(jobs);
     begin_drain(jobs);
     while (jobs->threads_alive && io_now() < deadline)
-        jobs_wait(jobs, &jobs->thread_ended, deadline);
+        condition_wait(&jobs->thread_ended, &jobs->lock, deadline);
     bool ended = jobs->threads_alive == 0;
     jobs->closing = ended;
     pthread_cond_signal(&jobs->timer_changed);

@@ -81,7 +81,7 @@ static struct entry *make_entry(struct jobs *jobs, const struct wanted *wanted, 
     memcpy(e->request_hash, wanted->request_hash, sizeof e->request_hash);
     strcpy(e->language, wanted->language);
     e->state = JOB_STORING;
-    e->created_ms = job_unix_ms();
+    e->created_ms = io_unix_ms();
     if (r->deadline_s > 0 && r->deadline_s < 1e9)
         e->deadline_ns = io_now() + (uint64_t)(r->deadline_s * (double)IO_NS_PER_S);
     if (copy_name(e->task, r->grade.task, "task", err) ||

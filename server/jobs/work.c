@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../sandbox/base/condition.h"
 #include "../../sandbox/base/fail.h"
 #include "../log.h"
 #include "internal.h"
@@ -29,7 +30,7 @@ void work_cancel(struct entry *e, const char *code)
 {
     e->end_code = code;
     e->over = true;
-    e->ended_ms = job_unix_ms();
+    e->ended_ms = io_unix_ms();
     STAILQ_INSERT_TAIL(&e->jobs->to_cancel, e, to_cancel);
 }
 
@@ -213,7 +214,7 @@ static void end_grade(struct worker *w, bool failed, struct graded *graded, cons
         e->score = graded->score;
         e->result = graded->json;
         graded->json = NULL;
-        e->ended_ms = job_unix_ms();
+        e->ended_ms = io_unix_ms();
         e->over = finishes = true;
         ending->entry = e;
     }
@@ -262,7 +263,7 @@ static bool begin(struct worker *w)
     if (begins) {
         w->began_ns = w->heard_ns = w->clock_ns = io_now();
         w->spent_ns = 0;
-        e->started_ms = job_unix_ms();
+        e->started_ms = io_unix_ms();
         entry_state(e, JOB_RUNNING);
     } else if (e->end_code) {
         work_cancel(e, e->end_code);
@@ -306,7 +307,7 @@ static struct entry *take(struct worker *w)
         if (!paused)
             e = schedule_take(d);
         if (!e)
-            jobs_wait(d->jobs, &d->work, paused ? d->paused_until : IO_NO_DEADLINE);
+            condition_wait(&d->work, &d->jobs->lock, paused ? d->paused_until : IO_NO_DEADLINE);
     }
     if (e)
         schedule_number(d);
@@ -371,8 +372,8 @@ void *work_timer(void *data)
             jobs_unlock(jobs);
             jobs_lock(jobs);
         } else {
-            jobs_wait(jobs, &jobs->timer_changed,
-                      jobs->draining ? IO_NO_DEADLINE : jobs->next_deadline);
+            condition_wait(&jobs->timer_changed, &jobs->lock,
+                           jobs->draining ? IO_NO_DEADLINE : jobs->next_deadline);
         }
     }
     jobs_unlock(jobs);

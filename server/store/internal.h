@@ -62,10 +62,6 @@ void readers_close(struct store *store);
 void bind_text(sqlite3_stmt *statement, int parameter, const char *text);
 /* "" for NULL; valid until the next step. */
 const char *column_text(sqlite3_stmt *statement, int column);
-/* RFC 3339 in UTC; null for 0. */
-json_t *time_json(int64_t ms);
-/* null unless finite */
-json_t *number_json(double value);
 
 /* op.c: something to be written, with copies of all strings. */
 enum op_kind { OP_ADD, OP_BEGIN, OP_FINISH, OP_CANCEL };
@@ -119,7 +115,6 @@ void writer_put(struct store *store, struct op *op);
 /* store.c */
 /* Whether the files are still those that were opened; else an error `store_unavailable`. */
 int store_in_place(const struct store *store, kgrade_error *err);
-int64_t store_now_ms(void);
 
 struct store {
     char *path, *wal_path;

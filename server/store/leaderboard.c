@@ -13,6 +13,7 @@
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
+#include "../value.h"
 #include "internal.h"
 
 enum {
@@ -295,14 +296,14 @@ static json_t *entry_json(const struct entry *e, size_t place)
         "{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:i, s:O, s:o, s:o, s:s, s:o}", "rank",
         e->ranked ? json_integer((json_int_t)place + 1) : json_null(), "tie",
         e->ranked ? json_integer(e->tie) : json_null(), "score",
-        e->ranked ? number_json(e->median.score) : json_null(), "score_low",
-        e->ranked ? number_json(e->median.low) : json_null(), "score_high",
-        e->ranked ? number_json(e->median.high) : json_null(), "owner", e->owner, "source_hash",
+        e->ranked ? value_number(e->median.score) : json_null(), "score_low",
+        e->ranked ? value_number(e->median.low) : json_null(), "score_high",
+        e->ranked ? value_number(e->median.high) : json_null(), "owner", e->owner, "source_hash",
         e->source_hash, "same_source", e->same_source ? json_integer(e->same_source) : json_null(),
         "grades", (int)e->grades, "verdicts", e->verdicts, "score_id",
         e->ranked ? json_string(e->median.id) : json_null(), "best_id",
         e->ranked ? json_string(e->best.id) : json_null(), "latest_id", e->latest_id, "latest_at",
-        time_json(e->latest_ms));
+        value_time(e->latest_ms));
     return json;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../sandbox/base/fail.h"
+#include "../../sandbox/base/io.h"
 #include "internal.h"
 
 static const char *copy(char **at, const void *text, size_t size)
@@ -40,7 +41,7 @@ static struct op *new_op(enum op_kind kind, const char *id, size_t bytes, store_
     }
     op->kind = kind;
     op->bytes = bytes;
-    op->at_ms = store_now_ms();
+    op->at_ms = io_unix_ms();
     op->done = done;
     op->data = data;
     return op;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../sandbox/base/fail.h"
+#include "../value.h"
 #include "internal.h"
 
 /* Columns of the statements that return rows. */
@@ -191,11 +192,11 @@ static json_t *item_json(sqlite3_stmt *s)
                      column_text(s, ITEM_ID), "task", column_text(s, ITEM_TASK), "device",
                      column_text(s, ITEM_DEVICE), "state", store_state_name(state), "verdict",
                      text_or_null(s, ITEM_VERDICT), "code", text_or_null(s, ITEM_CODE), "score",
-                     state == STORE_DONE ? number_json(sqlite3_column_double(s, ITEM_SCORE))
+                     state == STORE_DONE ? value_number(sqlite3_column_double(s, ITEM_SCORE))
                                          : json_null(),
                      "owner", column_text(s, ITEM_OWNER), "created_at",
-                     time_json(sqlite3_column_int64(s, ITEM_CREATED)), "ended_at",
-                     time_json(sqlite3_column_int64(s, ITEM_ENDED)), "source_hash",
+                     value_time(sqlite3_column_int64(s, ITEM_CREATED)), "ended_at",
+                     value_time(sqlite3_column_int64(s, ITEM_ENDED)), "source_hash",
                      column_text(s, ITEM_SOURCE_HASH));
 }
 

@@ -147,19 +147,3 @@ const char *column_text(sqlite3_stmt *statement, int column)
     const unsigned char *text = sqlite3_column_text(statement, column);
     return text ? (const char *)text : "";
 }
-
-json_t *time_json(int64_t ms)
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm utc;
-    char date[32];
-    if (ms <= 0 || !gmtime_r(&seconds, &utc) ||
-        !strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc))
-        return json_null();
-    return json_sprintf("%s.%03dZ", date, (int)(ms % 1000));
-}
-
-json_t *number_json(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/condition.h"
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
 #include "database.h"
@@ -38,18 +39,11 @@ void store_row_free(struct store_row *row)
     row->result = row->source = NULL;
 }
 
-int64_t store_now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 void store_new_id(char ret[STORE_ID_SIZE])
 {
     /* Never goes back, so that the ids of one process sort by age even if the clock is set back. */
     static _Atomic int64_t latest;
-    int64_t now = store_now_ms(), seen = atomic_load(&latest);
+    int64_t now = io_unix_ms(), seen = atomic_load(&latest);
     while (now > seen && !atomic_compare_exchange_weak(&latest, &seen, now))
         ;
     if (now < seen)
@@ -218,12 +212,8 @@ static struct store *allocate(const char *path, kgrade_error *err)
     store->wal_path = wal;
     store->lock = -1;
     store->last = &store->first;
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&store->wake, &attributes);
-    pthread_cond_init(&store->ended, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&store->wake);
+    condition_init(&store->ended);
     pthread_mutex_init(&store->mutex, NULL);
     pthread_mutex_init(&store->readers_mutex, NULL);
     return store;

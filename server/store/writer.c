@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../sandbox/base/condition.h"
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
 #include "../log.h"
@@ -25,12 +26,6 @@
 #define HANG_NS (2 * IO_NS_PER_S) /* how long after its deadline a write may still return */
 #define GROUP_OPS 512u
 #define GROUP_BYTES (16u << 20)
-
-static void wait_until(struct store *store, pthread_cond_t *condition, uint64_t deadline)
-{
-    struct timespec at = {(time_t)(deadline / IO_NS_PER_S), (long)(deadline % IO_NS_PER_S)};
-    pthread_cond_timedwait(condition, &store->mutex, &at);
-}
 
 /* --- The queue; its functions are called with the mutex held ------------------------------------ */
 
@@ -205,7 +200,8 @@ static void wait_for_work(struct store *store)
         if (store->waiting_adds || now >= store->retry_at)
             return;
         bool sooner = store->closing && store->close_deadline < store->retry_at;
-        wait_until(store, &store->wake, sooner ? store->close_deadline : store->retry_at);
+        condition_wait(&store->wake, &store->mutex,
+                       sooner ? store->close_deadline : store->retry_at);
     }
 }
 
@@ -308,7 +304,7 @@ bool writer_stop(struct store *store, uint64_t deadline, unsigned *ret_unwritten
         store->retry_at = io_now();
     pthread_cond_signal(&store->wake);
     while (!store->has_ended && io_now() < latest)
-        wait_until(store, &store->ended, latest);
+        condition_wait(&store->ended, &store->mutex, latest);
     bool ended = store->has_ended;
     *ret_unwritten = store->unwritten + (ended ? 0 : store->waiting + store->in_flight);
     pthread_mutex_unlock(&store->mutex);

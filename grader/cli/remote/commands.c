@@ -14,12 +14,6 @@
 
 #define SHOWN_HASH 12
 
-static void stop_progress(struct progress **progress)
-{
-    progress_stop(*progress);
-}
-#define cleanup_progress __attribute__((cleanup(stop_progress)))
-
 static struct remote *open_or_complain(const struct cli *cli, const char *command,
                                        enum cli_exit *ret_exit)
 {
@@ -38,17 +32,6 @@ static enum cli_exit complain(const struct remote *remote, const kgrade_error *e
     if (strcmp(error->code, "interrupted") != 0)
         cli_print_error(error);
     return remote_blame(remote);
-}
-
-static enum cli_exit exit_of(const json_t *grade)
-{
-    const char *verdict = view_string(grade, "verdict");
-    if (!verdict)
-        return CLI_NOT_ACCEPTED;
-    if (!strcmp(verdict, kgrade_verdict_name(KGRADE_ACCEPTED)))
-        return CLI_ACCEPTED;
-    return strcmp(verdict, kgrade_verdict_name(KGRADE_INFRASTRUCTURE_ERROR)) ? CLI_NOT_ACCEPTED
-                                                                             : CLI_INFRASTRUCTURE;
 }
 
 /* Follows with the moving line. */
@@ -99,7 +82,13 @@ enum cli_exit remote_grade(const struct cli *cli, const kgrade_request *request,
         return CLI_INFRASTRUCTURE;
     }
     *ret_json = json_dumps(result, JSON_COMPACT | JSON_ENCODE_ANY);
-    return exit_of(result);
+    return cli_exit_of(view_string(result, "verdict"));
+}
+
+static void print_json(const json_t *json)
+{
+    json_dumpf(json, stdout, JSON_INDENT(2));
+    putchar('\n');
 }
 
 /* A grade for people: the table of its result, or how far it is. */
@@ -129,15 +118,13 @@ static void print_grade(const json_t *grade)
 
 static enum cli_exit show_grade(const struct cli *cli, const json_t *grade)
 {
-    if (cli->json) {
-        json_dumpf(grade, stdout, JSON_INDENT(2));
-        putchar('\n');
-    } else {
+    if (cli->json)
+        print_json(grade);
+    else
         print_grade(grade);
-    }
     const char *state = view_string(grade, "state");
     bool open = state && (!strcmp(state, "queued") || !strcmp(state, "running"));
-    return open ? CLI_ACCEPTED : exit_of(grade);
+    return open ? CLI_ACCEPTED : cli_exit_of(view_string(grade, "verdict"));
 }
 
 /* Ids come from people: only what can be one goes into a path. */
@@ -201,8 +188,7 @@ enum cli_exit command_cancel(const struct cli *cli)
     if (remote_cancel(remote, cli->arguments[0], &answer, &error))
         return complain(remote, &error);
     if (cli->json) {
-        json_dumpf(answer, stdout, JSON_INDENT(2));
-        putchar('\n');
+        print_json(answer);
     } else {
         printf("%s  %s\n", cli->arguments[0],
                view_string(answer, "state") ? view_string(answer, "state") : "cancelled");
@@ -285,11 +271,9 @@ enum cli_exit command_leaderboard(const struct cli *cli)
     kgrade_error error;
     if (remote_get(remote, path, &board, &error))
         return complain(remote, &error);
-    if (cli->json) {
-        json_dumpf(board, stdout, JSON_INDENT(2));
-        putchar('\n');
-    } else {
+    if (cli->json)
+        print_json(board);
+    else
         print_leaderboard(board);
-    }
     return CLI_ACCEPTED;
 }
