@@ -76,7 +76,7 @@ client leaderboard vector_add
 same "no server" 2 "$status"
 
 # Stopped while it waits: the grade is cancelled, and the shell sees the signal.
-timeout -s INT 2 "$kgrade" grade "$example" --task vector_add --server "$url" >"$folder/out" 2>"$folder/err"
+timeout --foreground -s INT 2 "$kgrade" grade "$example" --task vector_add --server "$url" >"$folder/out" 2>"$folder/err"
 has "stopped: says so" cancelled "$(cat "$folder/err")"
 newest() { curl -s "$url/grades?limit=1" | jq -r '.grades[0].state'; }
 cancelled() { [ "$(newest)" = cancelled ]; }

@@ -31,8 +31,8 @@ static void too_many(const char *what)
 struct tracked_program *capture_find_program(cl_program handle)
 {
     for (size_t i = 0; i < capture_state.n_programs; i++)
-        if (capture_state.programs[i].handle == handle)
-            return &capture_state.programs[i];
+        if (capture_state.programs[i]->handle == handle)
+            return capture_state.programs[i];
     return NULL;
 }
 
@@ -52,15 +52,27 @@ struct tracked_buffer *capture_find_buffer(cl_mem handle)
     return NULL;
 }
 
+static void free_program(struct tracked_program *p)
+{
+    free(p->source);
+    free(p->options);
+    free(p);
+}
+
 void capture_add_program(cl_program handle, const char *source)
 {
     if (capture_state.n_programs == CAPTURE_MAX_OBJECTS) {
         too_many("programs");
         return;
     }
-    struct tracked_program p = {handle, strdup(source), strdup("")};
-    if (p.source && p.options)
+    struct tracked_program *p = calloc(1, sizeof *p);
+    if (!p)
+        return;
+    *p = (struct tracked_program){handle, 1, strdup(source), strdup("")};
+    if (p->source && p->options)
         capture_state.programs[capture_state.n_programs++] = p;
+    else
+        free_program(p);
 }
 
 void capture_add_kernel(cl_kernel handle, cl_program program, const char *name)
@@ -73,8 +85,15 @@ void capture_add_kernel(cl_kernel handle, cl_program program, const char *name)
     if (!k)
         return;
     k->handle = handle;
-    k->program = program;
+    k->references = 1;
+    k->program = capture_find_program(program);
     k->name = strdup(name);
+    if (!k->name) {
+        free(k);
+        return;
+    }
+    if (k->program)
+        k->program->references++;
     capture_state.kernels[capture_state.n_kernels++] = k;
 }
 
@@ -85,45 +104,69 @@ void capture_add_buffer(cl_mem handle, uint64_t bytes, size_t param)
         return;
     }
     capture_state.buffers[capture_state.n_buffers++] =
-        (struct tracked_buffer){handle, bytes, param, SIZE_MAX};
+        (struct tracked_buffer){handle, 1, bytes, param, SIZE_MAX};
     if (param == SIZE_MAX)
         capture_state.workspace_bytes += bytes;
 }
 
-void capture_forget_program(cl_program handle)
+void capture_retain_program(cl_program handle)
 {
     struct tracked_program *p = capture_find_program(handle);
-    if (!p)
-        return;
-    free(p->source);
-    free(p->options);
-    *p = capture_state.programs[--capture_state.n_programs];
+    if (p)
+        p->references++;
 }
 
-static void free_args(struct tracked_kernel *k)
+void capture_retain_kernel(cl_kernel handle)
 {
-    for (size_t i = 0; i < k->n_args; i++)
-        free(k->args[i].bytes);
+    struct tracked_kernel *k = capture_find_kernel(handle);
+    if (k)
+        k->references++;
 }
 
-void capture_forget_kernel(cl_kernel handle)
-{
-    for (size_t i = 0; i < capture_state.n_kernels; i++) {
-        struct tracked_kernel *k = capture_state.kernels[i];
-        if (k->handle != handle)
-            continue;
-        free_args(k);
-        free(k->name);
-        free(k);
-        capture_state.kernels[i] = capture_state.kernels[--capture_state.n_kernels];
-        return;
-    }
-}
-
-void capture_forget_buffer(cl_mem handle)
+void capture_retain_buffer(cl_mem handle)
 {
     struct tracked_buffer *b = capture_find_buffer(handle);
-    if (!b)
+    if (b)
+        b->references++;
+}
+
+static void unref_program(struct tracked_program *p)
+{
+    if (--p->references > 0)
+        return;
+    for (size_t i = 0; i < capture_state.n_programs; i++)
+        if (capture_state.programs[i] == p)
+            capture_state.programs[i] = capture_state.programs[--capture_state.n_programs];
+    free_program(p);
+}
+
+void capture_release_program(cl_program handle)
+{
+    struct tracked_program *p = capture_find_program(handle);
+    if (p)
+        unref_program(p);
+}
+
+void capture_release_kernel(cl_kernel handle)
+{
+    struct tracked_kernel *k = capture_find_kernel(handle);
+    if (!k || --k->references > 0)
+        return;
+    for (size_t i = 0; i < capture_state.n_kernels; i++)
+        if (capture_state.kernels[i] == k)
+            capture_state.kernels[i] = capture_state.kernels[--capture_state.n_kernels];
+    for (size_t i = 0; i < k->n_args; i++)
+        free(k->args[i].bytes);
+    if (k->program)
+        unref_program(k->program);
+    free(k->name);
+    free(k);
+}
+
+void capture_release_buffer(cl_mem handle)
+{
+    struct tracked_buffer *b = capture_find_buffer(handle);
+    if (!b || --b->references > 0)
         return;
     if (b->param == SIZE_MAX)
         capture_state.workspace_bytes -= b->bytes;
@@ -206,8 +249,8 @@ cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *off
                            const size_t *global, const size_t *local)
 {
     struct tracked_kernel *k = capture_find_kernel(handle);
-    struct tracked_program *p = k ? capture_find_program(k->program) : NULL;
-    if (!k || !p) {
+    struct tracked_program *p = k ? k->program : NULL;
+    if (!p) {
         capture_refuse("unsupported_call", "Create programs with clCreateProgramWithSource.",
                        "The call launches a kernel whose program source is not known.");
         return CL_INVALID_KERNEL;

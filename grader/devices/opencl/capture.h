@@ -18,8 +18,13 @@
 #define CAPTURE_TOO_MANY_OBJECTS "too_many_objects"
 #define CAPTURE_MAX_SOURCE_BYTES (4u << 20)
 
+/*
+ * Objects live here for as long as the candidate has references, which are counted here: the real library's counts
+ * say less, since a command that still runs holds some too, and a handle comes back once those are gone.
+ */
 struct tracked_program {
     cl_program handle;
+    unsigned references; /* the candidate's, and one for each tracked kernel of it */
     char *source;
     char *options;
 };
@@ -33,7 +38,8 @@ struct tracked_arg {
 
 struct tracked_kernel {
     cl_kernel handle;
-    cl_program program;
+    unsigned references;
+    struct tracked_program *program; /* NULL: its source is not known */
     char *name;
     struct tracked_arg args[RECORDING_MAX_ARGS];
     size_t n_args; /* one past the highest index set */
@@ -41,6 +47,7 @@ struct tracked_kernel {
 
 struct tracked_buffer {
     cl_mem handle;
+    unsigned references;
     uint64_t bytes;
     size_t param;   /* index in the task, or SIZE_MAX for the candidate's own */
     size_t in_call; /* index among the call's workspace buffers, or SIZE_MAX while not used in it */
@@ -52,7 +59,7 @@ struct capture {
     cl_command_queue queue; /* the one candidates are given; NULL before it exists */
     bool capturing;
     pthread_t caller; /* the thread that makes the captured call */
-    struct tracked_program programs[CAPTURE_MAX_OBJECTS];
+    struct tracked_program *programs[CAPTURE_MAX_OBJECTS];
     struct tracked_kernel *kernels[CAPTURE_MAX_OBJECTS];
     struct tracked_buffer buffers[CAPTURE_MAX_OBJECTS];
     size_t n_programs, n_kernels, n_buffers;
@@ -75,9 +82,12 @@ struct tracked_buffer *capture_find_buffer(cl_mem handle);
 void capture_add_program(cl_program handle, const char *source);
 void capture_add_kernel(cl_kernel handle, cl_program program, const char *name);
 void capture_add_buffer(cl_mem handle, uint64_t bytes, size_t param);
-void capture_forget_program(cl_program handle);
-void capture_forget_kernel(cl_kernel handle);
-void capture_forget_buffer(cl_mem handle);
+void capture_retain_program(cl_program handle);
+void capture_retain_kernel(cl_kernel handle);
+void capture_retain_buffer(cl_mem handle);
+void capture_release_program(cl_program handle);
+void capture_release_kernel(cl_kernel handle);
+void capture_release_buffer(cl_mem handle);
 void capture_set_arg(cl_kernel handle, cl_uint index, size_t size, const void *value);
 
 /* Writes nodes of the captured call; the lock is held.  Return a CL error code for the candidate. */

@@ -101,13 +101,11 @@ PASS(cl_int, clRetainCommandQueue, (cl_command_queue q), (q))
 PASS(cl_int, clReleaseCommandQueue, (cl_command_queue q), (q))
 PASS(cl_int, clGetCommandQueueInfo,
      (cl_command_queue q, cl_command_queue_info w, size_t n, void *v, size_t *r), (q, w, n, v, r))
-PASS(cl_int, clRetainProgram, (cl_program p), (p))
 PASS(cl_int, clGetProgramInfo, (cl_program p, cl_program_info w, size_t n, void *v, size_t *r),
      (p, w, n, v, r))
 PASS(cl_int, clGetProgramBuildInfo,
      (cl_program p, cl_device_id d, cl_program_build_info w, size_t n, void *v, size_t *r),
      (p, d, w, n, v, r))
-PASS(cl_int, clRetainKernel, (cl_kernel k), (k))
 PASS(cl_int, clGetKernelInfo, (cl_kernel k, cl_kernel_info w, size_t n, void *v, size_t *r),
      (k, w, n, v, r))
 PASS(cl_int, clGetKernelArgInfo,
@@ -116,7 +114,6 @@ PASS(cl_int, clGetKernelArgInfo,
 PASS(cl_int, clGetKernelWorkGroupInfo,
      (cl_kernel k, cl_device_id d, cl_kernel_work_group_info w, size_t n, void *v, size_t *r),
      (k, d, w, n, v, r))
-PASS(cl_int, clRetainMemObject, (cl_mem m), (m))
 PASS(cl_int, clGetMemObjectInfo, (cl_mem m, cl_mem_info w, size_t n, void *v, size_t *r),
      (m, w, n, v, r))
 PASS(cl_int, clRetainEvent, (cl_event e), (e))
@@ -183,25 +180,31 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint n, const cl
     return code;
 }
 
-/* The last reference goes: the handle may be used again for another object. */
-#define RELEASE(type, name, info, what, forget)                                                    \
-    EXPORT cl_int CL_API_CALL name(type handle)                                                    \
+/* Noted before the real release, after which another thread may be given the same handle. */
+#define RETAIN_AND_RELEASE(type, retain, release, note_retain, note_release)                       \
+    EXPORT cl_int CL_API_CALL retain(type handle)                                                  \
     {                                                                                              \
-        cl_uint count = 0;                                                                         \
+        cl_int code = real.retain(handle);                                                         \
         lock();                                                                                    \
-        if (handle && real.info(handle, what, sizeof count, &count, NULL) == CL_SUCCESS &&         \
-            count == 1)                                                                            \
-            forget(handle);                                                                        \
+        if (code == CL_SUCCESS)                                                                    \
+            note_retain(handle);                                                                   \
         unlock();                                                                                  \
-        return real.name(handle);                                                                  \
+        return code;                                                                               \
+    }                                                                                              \
+    EXPORT cl_int CL_API_CALL release(type handle)                                                 \
+    {                                                                                              \
+        lock();                                                                                    \
+        note_release(handle);                                                                      \
+        unlock();                                                                                  \
+        return real.release(handle);                                                               \
     }
 
-RELEASE(cl_program, clReleaseProgram, clGetProgramInfo, CL_PROGRAM_REFERENCE_COUNT,
-        capture_forget_program)
-RELEASE(cl_kernel, clReleaseKernel, clGetKernelInfo, CL_KERNEL_REFERENCE_COUNT,
-        capture_forget_kernel)
-RELEASE(cl_mem, clReleaseMemObject, clGetMemObjectInfo, CL_MEM_REFERENCE_COUNT,
-        capture_forget_buffer)
+RETAIN_AND_RELEASE(cl_program, clRetainProgram, clReleaseProgram, capture_retain_program,
+                   capture_release_program)
+RETAIN_AND_RELEASE(cl_kernel, clRetainKernel, clReleaseKernel, capture_retain_kernel,
+                   capture_release_kernel)
+RETAIN_AND_RELEASE(cl_mem, clRetainMemObject, clReleaseMemObject, capture_retain_buffer,
+                   capture_release_buffer)
 
 EXPORT cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char *name, cl_int *ret)
 {
