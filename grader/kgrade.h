@@ -65,6 +65,9 @@ KGRADE_API int kgrade_doctor(const kgrade_options *options, char **ret_json, kgr
 KGRADE_API int kgrade_tasks_json(kgrade *engine, char **ret_json, kgrade_error *error);
 KGRADE_API int kgrade_task_json(kgrade *engine, const char *name, char **ret_json,
                                 kgrade_error *error);
+/* Reads the folder of tasks again.  Grades that run go on with the tasks that they began with; after an error everything
+ * is as it was before.  Errors: as of kgrade_open for tasks. */
+KGRADE_API int kgrade_reload_tasks(kgrade *engine, kgrade_error *error);
 /* A source file to start from. */
 KGRADE_API int kgrade_task_skeleton(kgrade *engine, const char *task, const char *device,
                                     char **ret_source, kgrade_error *error);

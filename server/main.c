@@ -190,6 +190,8 @@ static void reload(struct service *s)
         apply(s);
     if (restart[0])
         log_line(LOG_LEVEL_WARNING, "reload: only a restart changes: %s", restart);
+    if (kgrade_reload_tasks(s->engine, &e))
+        log_line(LOG_LEVEL_ERROR, "reload: the tasks stay: %s", e.message);
     if (access_reload(s->access, &e))
         log_line(LOG_LEVEL_ERROR, "reload: the tokens stay: %s", e.message);
     else if (s->options.tokens_from_manager)

@@ -270,9 +270,9 @@ void options_help(void)
     }
     printf("  --help, --version\n"
            "\n"
-           "SIGHUP reads file and tokens again.  SIGTERM and SIGINT finish what runs and then end "
-           "the\n"
-           "server; a second one ends it now.\n"
+           "SIGHUP reads file, tokens and tasks again.  SIGTERM and SIGINT finish what runs and "
+           "then\n"
+           "end the server; a second one ends it now.\n"
            "Exit status: 0 ended as asked, 2 usage, 3 something that kgraded needs is missing or "
            "failed.\n");
 }

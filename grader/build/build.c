@@ -12,7 +12,6 @@
 #include "../grade/jails.h"
 
 #define DEFAULT_BUILD_TIMEOUT_S 60.0
-#define MAX_REFERENCE_BYTES (1u << 20)
 
 static uint64_t build_ns(const kgrade *engine)
 {
@@ -185,20 +184,16 @@ static int make_reference(kgrade *engine, const struct task *task, const struct 
     return 0;
 }
 
-/* From the engine's memory, or compiled. */
+/* From the engine's memory, or compiled; the task has the file. */
 static int get_reference(kgrade *engine, const struct task *task, const struct recipe *recipe,
                          struct reference **ret, struct finding *finding)
 {
-    kgrade_error err = {.code = ""};
-    char path[ENGINE_MAX_PATH], key[HASH_HEX];
-    cleanup_bytes struct bytes source = {0};
-    snprintf(path, sizeof path, "%s/%s", task->folder, recipe->source_name);
-    if (io_read_file(path, MAX_REFERENCE_BYTES, &source, &err))
-        return finding_infrastructure(finding, &err);
-    make_key(recipe->argv, source.data, source.size, key);
+    char key[HASH_HEX];
+    const struct bytes *source = task_file(task, recipe->source_name);
+    make_key(recipe->argv, source->data, source->size, key);
     pthread_mutex_lock(&engine->cache_lock);
     *ret = find_reference(engine, key);
-    int result = *ret ? 0 : make_reference(engine, task, recipe, key, &source, ret, finding);
+    int result = *ret ? 0 : make_reference(engine, task, recipe, key, source, ret, finding);
     pthread_mutex_unlock(&engine->cache_lock);
     return result;
 }
@@ -218,13 +213,9 @@ int build_device_reference(kgrade *engine, const struct device *device, const ch
                            const struct task *task, struct reference **ret, struct finding *finding)
 {
     kgrade_error err = {.code = ""};
-    char path[ENGINE_MAX_PATH];
     const char *argv[DEVICE_MAX_COMPILE_ARGS];
     *ret = NULL;
-    if (!device->reference)
-        return 0;
-    snprintf(path, sizeof path, "%s/%s", task->folder, device->reference);
-    if (access(path, F_OK))
+    if (!device->reference || !task_file(task, device->reference))
         return 0;
     if (device->compile_reference(target, argv, &err))
         return finding_infrastructure(finding, &err);

@@ -70,14 +70,18 @@ int baseline_record(kgrade *engine, const struct device *device, const struct ta
 {
     const struct device_language *language = &device->languages[0];
     kgrade_error err = {.code = ""};
-    char path[ENGINE_MAX_PATH];
-    cleanup_bytes struct bytes source = {0}, library = {0};
+    const struct bytes *source = task_file(task, language->baseline);
+    cleanup_bytes struct bytes library = {0};
     bool cached;
-    snprintf(path, sizeof path, "%s/%s", task->folder, language->baseline);
-    if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err))
-        return finding_infrastructure(f, &err);
-    if (build_candidate(engine, device, language, replay_target(replay), (const char *)source.data,
-                        source.size, &library, &cached, f))
+    if (!source) {
+        finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed",
+                    "Add the file to the task's folder.", "Task \"%s\" has no %s.", task->name,
+                    language->baseline);
+        f->retryable = false;
+        return -1;
+    }
+    if (build_candidate(engine, device, language, replay_target(replay), (const char *)source->data,
+                        source->size, &library, &cached, f))
         return wrap("built", f);
     cleanup_recording struct recording *recording = recording_new(device->name, task);
     cleanup_free struct host_overhead *overheads = calloc(n_cases + 1, sizeof *overheads);

@@ -205,22 +205,17 @@ static bool device_missing(const kgrade_result *result)
 /* The baseline must be accepted as a candidate; a verdict about its speed alone is no matter here. */
 static void check_baseline(struct lint *l, const struct device *device)
 {
-    char path[ENGINE_MAX_PATH], check[64];
-    cleanup_bytes struct bytes source = {0};
+    char check[64];
+    const struct bytes *source = task_file(l->task, device->languages[0].baseline);
     kgrade_error err = {.code = ""};
     kgrade_result *result = NULL;
     snprintf(check, sizeof check, "baseline: %s", device->name);
-    snprintf(path, sizeof path, "%.3000s/%s", l->task->folder, device->languages[0].baseline);
-    if (access(path, F_OK)) {
+    if (!source) {
         report(l, check, true, "there is none; the task cannot be graded on this device");
         return;
     }
-    if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err)) {
-        report(l, check, false, "%s", err.message);
-        return;
-    }
-    const kgrade_request request = {.source = (const char *)source.data,
-                                    .source_size = source.size};
+    const kgrade_request request = {.source = (const char *)source->data,
+                                    .source_size = source->size};
     if (grade_source(l->engine, l->task, device, &device->languages[0], &request, NULL, NULL,
                      &result, &err)) {
         report(l, check, false, "%s", err.message);

@@ -33,9 +33,10 @@ static json_t *devices_json(const struct task *task)
 
 int kgrade_tasks_json(kgrade *engine, char **ret_json, kgrade_error *err)
 {
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
     json_t *list = json_array();
-    for (size_t i = 0; i < engine->n_tasks; i++) {
-        const struct task *t = engine->tasks[i];
+    for (size_t i = 0; i < tasks->n; i++) {
+        const struct task *t = tasks->tasks[i];
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:s, s:o}", "name", t->name, "title", t->title,
                                         "hash", t->hash, "devices", devices_json(t)));
@@ -43,9 +44,9 @@ int kgrade_tasks_json(kgrade *engine, char **ret_json, kgrade_error *err)
     return give_text(json_pack("{s:o}", "tasks", list), ret_json, err);
 }
 
-static const struct task *find(const kgrade *engine, const char *name, kgrade_error *err)
+static const struct task *find(const struct task_set *tasks, const char *name, kgrade_error *err)
 {
-    const struct task *task = engine_task(engine, name);
+    const struct task *task = task_set_find(tasks, name);
     if (!task)
         fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.",
              "There is no task \"%s\".", quote(name).text);
@@ -54,7 +55,8 @@ static const struct task *find(const kgrade *engine, const char *name, kgrade_er
 
 int kgrade_task_json(kgrade *engine, const char *name, char **ret_json, kgrade_error *err)
 {
-    const struct task *task = find(engine, name, err);
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
+    const struct task *task = find(tasks, name, err);
     if (!task)
         return -1;
     json_t *json = json_loads(task->text, JSON_REJECT_DUPLICATES, NULL);
@@ -69,7 +71,8 @@ int kgrade_task_json(kgrade *engine, const char *name, char **ret_json, kgrade_e
 int kgrade_task_skeleton(kgrade *engine, const char *name, const char *device, char **ret_source,
                          kgrade_error *err)
 {
-    const struct task *task = find(engine, name, err);
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
+    const struct task *task = find(tasks, name, err);
     if (!task)
         return -1;
     *ret_source = skeleton_source(task, device, err);

@@ -63,11 +63,12 @@ static bool check_device(kgrade *engine, json_t *checks, const struct device *de
     cleanup_replay struct replay replay = REPLAY_NONE;
     char name[64];
     snprintf(name, sizeof name, "device: %s", device->name);
-    if (!engine || engine->n_tasks == 0) {
+    cleanup_task_set struct task_set *tasks = engine ? engine_tasks(engine) : NULL;
+    if (!tasks || tasks->n == 0) {
         add(checks, name, false, false, problem, "Mend the lines above first.");
         return false;
     }
-    if (replay_open(engine, device, engine->tasks[0], NULL, 0, &replay, &f)) {
+    if (replay_open(engine, device, tasks->tasks[0], NULL, 0, &replay, &f)) {
         add(checks, name, false, false, f.reason.message, f.reason.hint);
         finding_free(&f);
         return false;
@@ -95,7 +96,7 @@ int kgrade_doctor(const kgrade_options *options, char **ret_json, kgrade_error *
     bool opened = kgrade_open(&lenient, &engine, &problem) == 0;
     char detail[1100];
     if (opened)
-        snprintf(detail, sizeof detail, "%zu tasks in %.900s", engine->n_tasks,
+        snprintf(detail, sizeof detail, "%zu tasks in %.900s", engine->tasks->n,
                  engine->tasks_folder);
     else
         snprintf(detail, sizeof detail, "%s", problem.message);

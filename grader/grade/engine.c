@@ -56,12 +56,25 @@ void engine_program(const kgrade *engine, const char *name, char ret[ENGINE_MAX_
     snprintf(ret, ENGINE_MAX_PATH, "%.3000s/libexec/kgrade/%s", engine->prefix, name);
 }
 
-const struct task *engine_task(const kgrade *engine, const char *name)
+struct task_set *engine_tasks(kgrade *engine)
 {
-    for (size_t i = 0; i < engine->n_tasks; i++)
-        if (!strcmp(engine->tasks[i]->name, name))
-            return engine->tasks[i];
-    return NULL;
+    pthread_mutex_lock(&engine->tasks_lock);
+    struct task_set *tasks = task_set_ref(engine->tasks);
+    pthread_mutex_unlock(&engine->tasks_lock);
+    return tasks;
+}
+
+int kgrade_reload_tasks(kgrade *engine, kgrade_error *err)
+{
+    struct task_set *tasks;
+    if (task_set_load(engine->tasks_folder, &tasks, err))
+        return -1;
+    pthread_mutex_lock(&engine->tasks_lock);
+    struct task_set *before = engine->tasks;
+    engine->tasks = tasks;
+    pthread_mutex_unlock(&engine->tasks_lock);
+    task_set_unref(before);
+    return 0;
 }
 
 struct device_slot *engine_slot(kgrade *engine, const struct device *device)
@@ -70,41 +83,6 @@ struct device_slot *engine_slot(kgrade *engine, const struct device *device)
         if (engine->slots[i].device == device)
             return &engine->slots[i];
     return NULL;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct task *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
-}
-
-static bool is_task(const char *tasks, const char *name)
-{
-    char path[ENGINE_MAX_PATH];
-    snprintf(path, sizeof path, "%.3000s/%.255s/task.json", tasks, name);
-    return name[0] != '.' && access(path, R_OK) == 0;
-}
-
-static int load_tasks(kgrade *engine, kgrade_error *err)
-{
-    cleanup_dir DIR *dir = opendir(engine->tasks_folder);
-    if (!dir)
-        return fail_errno(err, "tasks_unreadable", "Name the folder of tasks with --tasks.",
-                          "Cannot open %s", engine->tasks_folder);
-    for (const struct dirent *e; (e = readdir(dir));) {
-        char path[ENGINE_MAX_PATH];
-        if (!is_task(engine->tasks_folder, e->d_name))
-            continue;
-        if (engine->n_tasks == ENGINE_MAX_TASKS)
-            return fail(err, "too_many_tasks", NULL, "%s holds more than %d tasks.",
-                        engine->tasks_folder, ENGINE_MAX_TASKS);
-        snprintf(path, sizeof path, "%.3000s/%.255s", engine->tasks_folder, e->d_name);
-        if (task_load(path, &engine->tasks[engine->n_tasks], err))
-            return -1;
-        engine->n_tasks++;
-    }
-    qsort(engine->tasks, engine->n_tasks, sizeof engine->tasks[0], by_name);
-    return 0;
 }
 
 static const char *temporary_folder(void)
@@ -211,6 +189,7 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     engine->scratch_lock = -1;
     engine->options = *options;
     engine->options.prefix = engine->options.tasks = engine->options.cache = NULL;
+    pthread_mutex_init(&engine->tasks_lock, NULL);
     pthread_mutex_init(&engine->cache_lock, NULL);
     for (size_t i = 0; i < ENGINE_MAX_DEVICES && device_registry[i]; i++) {
         slot_init(&engine->slots[i], device_registry[i]);
@@ -223,7 +202,8 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
         snprintf(engine->tasks_folder, sizeof engine->tasks_folder, "%.3000s/share/kgrade/tasks",
                  engine->prefix);
     json_object_seed(0); /* before any thread, as jansson asks */
-    if (make_folders(engine, options, err) || load_tasks(engine, err) ||
+    if (make_folders(engine, options, err) ||
+        task_set_load(engine->tasks_folder, &engine->tasks, err) ||
         start_sandbox(engine, err)) {
         kgrade_close(engine);
         return -1;
@@ -239,8 +219,7 @@ void kgrade_close(kgrade *engine)
     for (size_t i = 0; i < engine->n_slots; i++)
         spares_end(&engine->slots[i]);
     sandbox_stop(engine->sandbox);
-    for (size_t i = 0; i < engine->n_tasks; i++)
-        task_free(engine->tasks[i]);
+    task_set_unref(engine->tasks);
     for (size_t i = 0; i < engine->n_baselines; i++)
         bytes_free(&engine->baselines[i].recording);
     for (size_t i = 0; i < engine->n_builds; i++)
@@ -250,6 +229,7 @@ void kgrade_close(kgrade *engine)
     for (size_t i = 0; i < engine->n_slots; i++)
         slot_destroy(&engine->slots[i]);
     pthread_mutex_destroy(&engine->cache_lock);
+    pthread_mutex_destroy(&engine->tasks_lock);
     if (engine->scratch_folder[0])
         io_remove_tree(engine->scratch_folder, NULL);
     if (engine->scratch_lock >= 0)

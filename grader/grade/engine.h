@@ -9,11 +9,10 @@
 #include "../device.h"
 #include "../finding.h"
 #include "../recording.h"
-#include "../task/task.h"
+#include "../task/set.h"
 
-#define ENGINE_MAX_TASKS 256
 #define ENGINE_MAX_DEVICES 8
-#define ENGINE_MAX_REFERENCES (4 * ENGINE_MAX_TASKS)
+#define ENGINE_MAX_REFERENCES (4 * TASK_SET_MAX)
 #define ENGINE_MAX_PATH 4096
 
 /* What a task's baseline gave on a device: recorded and verified once, then kept. */
@@ -108,12 +107,12 @@ struct kgrade {
     char scratch_folder[ENGINE_MAX_PATH]; /* of this engine; removed at the end */
     int scratch_lock;                     /* held while the folder is in use */
     struct sandbox *sandbox;
-    struct task *tasks[ENGINE_MAX_TASKS];
-    size_t n_tasks;
+    pthread_mutex_t tasks_lock; /* held for moments only */
+    struct task_set *tasks;     /* take a reference with engine_tasks */
     struct device_slot slots[ENGINE_MAX_DEVICES];
     size_t n_slots;
     pthread_mutex_t cache_lock;
-    struct baseline baselines[ENGINE_MAX_TASKS * ENGINE_MAX_DEVICES];
+    struct baseline baselines[TASK_SET_MAX * ENGINE_MAX_DEVICES];
     size_t n_baselines;
     struct build builds[ENGINE_MAX_BUILDS];
     size_t n_builds;
@@ -122,8 +121,8 @@ struct kgrade {
     size_t n_references;
 };
 
-/* NULL: unknown. */
-const struct task *engine_task(const kgrade *engine, const char *name);
+/* The tasks as they are now; the caller gets a reference. */
+struct task_set *engine_tasks(kgrade *engine);
 struct device_slot *engine_slot(kgrade *engine, const struct device *device);
 
 /* PREFIX/libexec/kgrade/NAME */

@@ -25,17 +25,16 @@ struct probe {
 
 static bool has_baseline(const struct task *task, const struct device *device)
 {
-    char path[ENGINE_MAX_PATH];
-    snprintf(path, sizeof path, "%.3000s/%s", task->folder, device->languages[0].baseline);
-    return task_devices_include(task->devices, device->name) && access(path, R_OK) == 0;
+    return task_devices_include(task->devices, device->name) &&
+           task_file(task, device->languages[0].baseline);
 }
 
 /* The smallest case with something to compute.  False: there is none. */
-static bool choose(const kgrade *engine, const struct device *device, struct probe *ret)
+static bool choose(const struct task_set *tasks, const struct device *device, struct probe *ret)
 {
     ret->bytes = UINT64_MAX;
-    for (size_t t = 0; t < engine->n_tasks; t++) {
-        const struct task *task = engine->tasks[t];
+    for (size_t t = 0; t < tasks->n; t++) {
+        const struct task *task = tasks->tasks[t];
         if (!has_baseline(task, device))
             continue;
         for (size_t i = 0; i < task->n_cases; i++) {
@@ -84,9 +83,10 @@ static int get_recording(kgrade *engine, struct device_slot *slot, const struct 
 
 static int run_kernel(kgrade *engine, struct device_slot *slot, struct finding *f)
 {
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
     struct probe probe;
     /* Without a baseline nothing can be graded on the device either. */
-    if (!choose(engine, slot->device, &probe))
+    if (!choose(tasks, slot->device, &probe))
         return 0;
     cleanup_replay struct replay replay = REPLAY_NONE;
     replay.timeout_ns = HEALTH_TIMEOUT_NS;

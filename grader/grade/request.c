@@ -20,11 +20,11 @@ static bool is_id(const char *id)
     return strspn(id, "0123456789abcdef") == KGRADE_ID_DIGITS && !id[KGRADE_ID_DIGITS];
 }
 
-static int check_names(kgrade *engine, const char *task, const char *device,
+static int check_names(const struct task_set *tasks, const char *task, const char *device,
                        const struct task **ret_task, const struct device **ret_device,
                        kgrade_error *err)
 {
-    *ret_task = task ? engine_task(engine, task) : NULL;
+    *ret_task = task ? task_set_find(tasks, task) : NULL;
     if (!*ret_task)
         return fail(err, "unknown_task", "`kgrade tasks` and GET /tasks list the tasks.",
                     "There is no task \"%s\".", quote(task).text);
@@ -39,11 +39,11 @@ static int check_names(kgrade *engine, const char *task, const char *device,
     return 0;
 }
 
-static int check_request(kgrade *engine, const kgrade_request *r, const struct task **ret_task,
-                         const struct device **ret_device,
+static int check_request(const struct task_set *tasks, const kgrade_request *r,
+                         const struct task **ret_task, const struct device **ret_device,
                          const struct device_language **ret_language, kgrade_error *err)
 {
-    if (check_names(engine, r->task, r->device, ret_task, ret_device, err))
+    if (check_names(tasks, r->task, r->device, ret_task, ret_device, err))
         return -1;
     if (r->id && !is_id(r->id))
         return fail(err, "bad_id", "Leave the id out to get a random one.",
@@ -70,19 +70,21 @@ static int check_request(kgrade *engine, const kgrade_request *r, const struct t
 
 int kgrade_check_request(kgrade *engine, const kgrade_request *request, kgrade_error *err)
 {
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
     const struct task *task;
     const struct device *device;
     const struct device_language *language;
-    return check_request(engine, request, &task, &device, &language, err);
+    return check_request(tasks, request, &task, &device, &language, err);
 }
 
 int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress,
                  void *data, kgrade_result **ret, kgrade_error *err)
 {
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
     const struct task *task;
     const struct device *device;
     const struct device_language *language;
-    if (check_request(engine, request, &task, &device, &language, err))
+    if (check_request(tasks, request, &task, &device, &language, err))
         return -1;
     return grade_source(engine, task, device, language, request, progress, data, ret, err);
 }
@@ -91,11 +93,12 @@ int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_
                   kgrade_progress progress, void *progress_data, kgrade_result **ret,
                   kgrade_error *err)
 {
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
     const struct task *task;
     const struct device *device;
     cleanup_recording struct recording *recording = NULL;
     if (recording_parse(data, size, &recording, err) ||
-        check_names(engine, task_name, recording->device, &task, &device, err))
+        check_names(tasks, task_name, recording->device, &task, &device, err))
         return -1;
     return grade_recording(engine, task, device, steal_pointer(&recording), progress, progress_data,
                            ret, err);

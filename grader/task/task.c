@@ -11,7 +11,8 @@
 #include "../../sandbox/base/io.h"
 #include "../hash.h"
 
-#define MAX_OPTIONAL_PARTS 32
+#define MAX_OPTIONAL_FILES 32
+#define MAX_FILES (MANDATORY_FILES + MAX_OPTIONAL_FILES)
 #define BASELINE_PREFIX "baseline."
 #define REFERENCE "reference.c"
 #define REFERENCE_PREFIX "reference."
@@ -74,7 +75,9 @@ void task_free(struct task *task)
     free(task->statement);
     free(task->entry);
     free(task->text);
-    free(task->folder);
+    for (size_t i = 0; i < task->n_files; i++)
+        bytes_free(&task->files[i].content);
+    free(task->files);
     for (size_t i = 0; i < task->n_params; i++) {
         free(task->params[i].name);
         for (size_t axis = 0; axis < task->params[i].rank; axis++)
@@ -129,39 +132,45 @@ json_t *task_dims_json(const struct task *task, const int64_t *dims)
     return json;
 }
 
-/* A file of the task's folder, with its name, for the hash. */
-struct part {
-    char name[256];
-    struct bytes content;
-};
+const struct bytes *task_file(const struct task *task, const char *name)
+{
+    for (size_t i = 0; i < task->n_files; i++)
+        if (!strcmp(task->files[i].name, name))
+            return &task->files[i].content;
+    return NULL;
+}
 
-struct parts {
-    struct part list[3 + MAX_OPTIONAL_PARTS];
+/* What is read of a task's folder: these three files first. */
+enum { FILE_TASK, FILE_STATEMENT, FILE_REFERENCE, MANDATORY_FILES };
+
+struct files {
+    struct task_file *list; /* room for MAX_FILES */
     size_t n;
 };
 
-static void parts_free(struct parts *parts)
+static void files_free(struct files *files)
 {
-    for (size_t i = 0; i < parts->n; i++)
-        bytes_free(&parts->list[i].content);
+    for (size_t i = 0; i < files->n; i++)
+        bytes_free(&files->list[i].content);
+    free(files->list);
 }
 
-static int read_part(const char *folder, const char *name, struct parts *parts, kgrade_error *err)
+static int read_file(const char *folder, const char *name, struct files *files, kgrade_error *err)
 {
-    struct part *part = &parts->list[parts->n];
+    struct task_file *file = &files->list[files->n];
     cleanup_free char *path = NULL;
     if (asprintf(&path, "%s/%s", folder, name) < 0) {
         path = NULL;
         return fail(err, "out_of_memory", NULL, "No memory to read %s.", name);
     }
     kgrade_error cause;
-    if (io_read_file(path, TASK_MAX_FILE_BYTES, &part->content, &cause))
+    if (io_read_file(path, TASK_MAX_FILE_BYTES, &file->content, &cause))
         return fail(err, "task_invalid",
                     "A task's folder holds task.json, statement.md, reference.c, and per device a "
                     "baseline and perhaps a reference, each a plain file.",
                     "%s", cause.message);
-    snprintf(part->name, sizeof part->name, "%s", name);
-    parts->n++;
+    snprintf(file->name, sizeof file->name, "%s", name);
+    files->n++;
     return 0;
 }
 
@@ -171,7 +180,7 @@ static bool begins_with(const char *text, const char *prefix)
 }
 
 /* Baselines and devices' references. */
-static int is_optional_part(const struct dirent *entry)
+static int is_optional_file(const struct dirent *entry)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     const char *name = entry->d_name;
@@ -185,34 +194,34 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int read_optional_parts(const char *folder, struct parts *parts, kgrade_error *err)
+static int read_optional_files(const char *folder, struct files *files, kgrade_error *err)
 {
     struct dirent **found = NULL;
-    int n = scandir(folder, &found, is_optional_part, by_name);
+    int n = scandir(folder, &found, is_optional_file, by_name);
     if (n < 0)
         return fail_errno(err, "task_invalid", NULL, "Cannot list %s", folder);
     int result = 0;
-    if (n > MAX_OPTIONAL_PARTS)
+    if (n > MAX_OPTIONAL_FILES)
         result = fail(err, "task_invalid", "Keep one baseline and one reference per device.",
                       "%s holds %d baselines and references; at most %d are allowed.", folder, n,
-                      MAX_OPTIONAL_PARTS);
+                      MAX_OPTIONAL_FILES);
     for (int i = 0; i < n; i++) {
         if (result == 0)
-            result = read_part(folder, found[i]->d_name, parts, err);
+            result = read_file(folder, found[i]->d_name, files, err);
         free(found[i]);
     }
     free(found);
     return result;
 }
 
-static void hash_all(const struct parts *parts, char ret[HASH_HEX])
+static void hash_all(const struct files *files, char ret[HASH_HEX])
 {
-    struct hash_part list[2 * (3 + MAX_OPTIONAL_PARTS)];
+    struct hash_part list[2 * MAX_FILES];
     size_t n = 0;
-    for (size_t i = 0; i < parts->n; i++) {
-        const struct part *part = &parts->list[i];
-        list[n++] = (struct hash_part){part->name, strlen(part->name)};
-        list[n++] = (struct hash_part){part->content.data, part->content.size};
+    for (size_t i = 0; i < files->n; i++) {
+        const struct task_file *file = &files->list[i];
+        list[n++] = (struct hash_part){file->name, strlen(file->name)};
+        list[n++] = (struct hash_part){file->content.data, file->content.size};
     }
     hash_parts(list, n, ret);
 }
@@ -251,10 +260,13 @@ int task_load(const char *folder, struct task **ret, kgrade_error *err)
         return fail(err, "unknown_task", "List the tasks to see which there are.",
                     "There is no task folder %s.", plain);
 
-    __attribute__((cleanup(parts_free))) struct parts parts = {0};
-    if (read_part(plain, "task.json", &parts, err) ||
-        read_part(plain, "statement.md", &parts, err) || read_part(plain, REFERENCE, &parts, err) ||
-        read_optional_parts(plain, &parts, err))
+    __attribute__((cleanup(files_free))) struct files files = {calloc(MAX_FILES, sizeof *files.list),
+                                                               0};
+    if (!files.list)
+        return fail(err, "out_of_memory", NULL, "No memory for a task.");
+    if (read_file(plain, "task.json", &files, err) ||
+        read_file(plain, "statement.md", &files, err) || read_file(plain, REFERENCE, &files, err) ||
+        read_optional_files(plain, &files, err))
         return -1;
 
     cleanup_free char *origin = NULL;
@@ -262,7 +274,7 @@ int task_load(const char *folder, struct task **ret, kgrade_error *err)
         origin = NULL;
         return fail(err, "out_of_memory", NULL, "No memory for a task.");
     }
-    const struct bytes *json = &parts.list[0].content;
+    const struct bytes *json = &files.list[FILE_TASK].content;
     cleanup_task struct task *task = NULL;
     if (task_parse((const char *)json->data, json->size, origin, &task, err))
         return -1;
@@ -272,10 +284,12 @@ int task_load(const char *folder, struct task **ret, kgrade_error *err)
         return fail(err, "task_invalid", "Give the folder and the task the same name.",
                     "%s: $.name: the task is called \"%s\" but its folder \"%s\".", origin,
                     task->name, name);
-    if (set_statement(task, &parts.list[1].content, plain, err))
+    if (set_statement(task, &files.list[FILE_STATEMENT].content, plain, err))
         return -1;
-    hash_all(&parts, task->hash);
-    task->folder = steal_pointer(&plain);
+    hash_all(&files, task->hash);
+    task->n_files = files.n;
+    task->files = steal_pointer(&files.list);
+    files.n = 0;
     *ret = steal_pointer(&task);
     return 0;
 }

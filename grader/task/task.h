@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "../../sandbox/base/error.h"
+#include "../../sandbox/base/io.h"
 #include "dtype.h"
 #include "expr.h"
 
@@ -96,15 +97,21 @@ struct tolerance {
     double absolute, relative, norm;
 };
 
+/* A file of a task's folder. */
+struct task_file {
+    char name[256];
+    struct bytes content;
+};
+
 struct task {
     char *name; /* folder name: [a-z0-9_]{1,64} */
     char *title;
     char *statement; /* text of statement.md; "" when parsed from text alone */
     char *entry;     /* C identifier */
     char *text;      /* task.json as read, for workers */
-    char *folder;    /* NULL when parsed from text */
-    char hash[65]; /* SHA-256 of task.json, statement, references and baselines, hex; "" when parsed
-                      from text */
+    char hash[65];   /* SHA-256 of all files, hex; "" when parsed from text */
+    struct task_file *files; /* as they were when the hash was made: nothing is read again later */
+    size_t n_files;
     struct param params[TASK_MAX_PARAMS];
     size_t n_params;
     size_t n_dims;
@@ -134,6 +141,9 @@ static inline void cleanup_task_(struct task **task)
     task_free(*task);
 }
 #define cleanup_task __attribute__((cleanup(cleanup_task_)))
+
+/* "reference.c", "baseline.cu", ...; NULL: the task has no such file. */
+const struct bytes *task_file(const struct task *task, const char *name);
 
 /* Whether `devices` ("" or a list separated by spaces) includes the device. */
 bool task_devices_include(const char *devices, const char *device);

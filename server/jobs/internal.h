@@ -85,6 +85,7 @@ struct entry {
     struct device_queue *device;
     struct owner *owner; /* NULL unless it is being stored or queued: it counts as waiting */
     uint64_t queued_ns, deadline_ns; /* CLOCK_MONOTONIC; deadline 0: none */
+    int64_t deadline_ms;             /* the same in Unix time, for the store */
     int64_t created_ms, started_ms, ended_ms;
 
     struct job_event *events;

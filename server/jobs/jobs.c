@@ -178,11 +178,16 @@ static bool load(void *data, const struct store_row *row)
         return false;
     entry_copy_row(e, row);
     e->told = true;
+    if (row->deadline_ms) {
+        int64_t left = row->deadline_ms - io_unix_ms();
+        e->deadline_ns = io_now() + (left > 0 ? (uint64_t)left * IO_NS_PER_MS : 0);
+    }
     e->device = jobs_device(l->jobs, e->device_name, l->err);
     l->failed = !e->device || schedule_count(e, l->err);
     if (!l->failed) {
         entry_list(e);
         jobs_enqueue(e);
+        /* Clocks have gone on while there was no process to look at them. */
         int64_t waited = io_unix_ms() - e->created_ms;
         if (waited > 0 && (uint64_t)waited * IO_NS_PER_MS < e->queued_ns)
             e->queued_ns -= (uint64_t)waited * IO_NS_PER_MS;

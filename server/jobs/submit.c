@@ -8,6 +8,8 @@
 #include "../../sandbox/base/fail.h"
 #include "internal.h"
 
+#define MAX_DEADLINE_S 1e9 /* later ones are none */
+
 /* --- what is asked for --- */
 
 static int copy_name(char ret[STORE_NAME_SIZE], const char *name, const char *what,
@@ -82,8 +84,10 @@ static struct entry *make_entry(struct jobs *jobs, const struct wanted *wanted, 
     strcpy(e->language, wanted->language);
     e->state = JOB_STORING;
     e->created_ms = io_unix_ms();
-    if (r->deadline_s > 0 && r->deadline_s < 1e9)
+    if (r->deadline_s > 0 && r->deadline_s < MAX_DEADLINE_S) {
         e->deadline_ns = io_now() + (uint64_t)(r->deadline_s * (double)IO_NS_PER_S);
+        e->deadline_ms = e->created_ms + (int64_t)(r->deadline_s * 1e3);
+    }
     if (copy_name(e->task, r->grade.task, "task", err) ||
         copy_name(e->device_name, r->grade.device, "device", err) ||
         copy_name(e->owner_name, r->owner, "owner", err))
@@ -355,7 +359,8 @@ static void store(struct jobs *jobs, const struct wanted *wanted, struct entry *
                                           .owner = e->owner_name,
                                           .idempotency_key = e->key,
                                           .request_hash = wanted->request_hash,
-                                          .created_ms = e->created_ms};
+                                          .created_ms = e->created_ms,
+                                          .deadline_ms = e->deadline_ms};
     store_add(jobs->store, &request, added, e);
 }
 

@@ -20,6 +20,7 @@ enum {
     ROW_CREATED,
     ROW_STARTED,
     ROW_ENDED,
+    ROW_DEADLINE,
     ROW_ATTEMPTS,
     ROW_VERDICT,
     ROW_CODE,
@@ -65,6 +66,7 @@ static int take_row(sqlite3_stmt *s, struct store_row *ret, kgrade_error *err)
         .created_ms = sqlite3_column_int64(s, ROW_CREATED),
         .started_ms = sqlite3_column_int64(s, ROW_STARTED),
         .ended_ms = sqlite3_column_int64(s, ROW_ENDED),
+        .deadline_ms = sqlite3_column_int64(s, ROW_DEADLINE),
         .attempts = (unsigned)sqlite3_column_int(s, ROW_ATTEMPTS),
         .score = sqlite3_column_double(s, ROW_SCORE),
     };

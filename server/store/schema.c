@@ -47,7 +47,10 @@ static const char version_1[] =
     "CREATE INDEX jobs_done ON jobs (task, device, owner, source_hash, seq, id, verdict, score,"
     "    score_low, score_high, task_hash, ended_ms, state) WHERE state = 2;";
 
-static const char *const steps[] = {version_1};
+static const char version_2[] =
+    "ALTER TABLE jobs ADD COLUMN deadline_ms INTEGER NOT NULL DEFAULT 0;"; /* 0: none */
+
+static const char *const steps[] = {version_1, version_2};
 const struct schema store_schema = {steps, sizeof steps / sizeof steps[0]};
 
 static int begin(sqlite3 *db, const char *path, kgrade_error *err)

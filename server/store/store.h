@@ -44,6 +44,7 @@ struct store_request {
     const char *idempotency_key; /* NULL: none; unique per owner */
     const char *request_hash;    /* of all that a repeated key must agree with */
     int64_t created_ms;          /* Unix time */
+    int64_t deadline_ms;         /* the same; 0: none */
 };
 
 /* A row.  Owned by the caller: store_row_free. */
@@ -53,6 +54,7 @@ struct store_row {
     char owner[STORE_NAME_SIZE];
     enum store_state state;
     int64_t created_ms, started_ms, ended_ms; /* Unix time; 0: not yet */
+    int64_t deadline_ms;                      /* 0: none */
     unsigned attempts;                        /* how often it was begun */
     char verdict[STORE_NAME_SIZE];            /* when done */
     char code[STORE_NAME_SIZE];               /* when done, "" for accepted; when cancelled: why */

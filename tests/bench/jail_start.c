@@ -218,7 +218,7 @@ static double without_jail(kgrade *engine, const struct device *device)
 static void recorder(kgrade *engine, size_t n)
 {
     const struct device *device = device_find("opencl");
-    const struct task *task = engine_task(engine, "vector_add");
+    const struct task *task = task_set_find(engine->tasks, "vector_add");
     if (!device || !task)
         return;
     kgrade_error err;

@@ -110,6 +110,39 @@ static void a_deaf_grade_is_waited_for(void **state)
     job_release(job);
 }
 
+static void deadlines_outlive_a_restart(void **state)
+{
+    (void)state;
+    struct jobs_request request = request_of("a", "0 accepted gated");
+    open_jobs(&one_at_a_time);
+    struct job *job = submit_request(&request);
+    wait_begun(1);
+    request.deadline_s = 0.5;
+    struct job *hurried = submit_request(&request);
+    request.deadline_s = 1000;
+    struct job *patient = submit_request(&request);
+    char ids[2][STORE_ID_SIZE];
+    strcpy(ids[0], look(hurried).id);
+    strcpy(ids[1], look(patient).id);
+    wait_state(patient, JOB_QUEUED);
+    jobs_drain(jobs);
+    jobs_stop_running(jobs);
+    close_jobs();
+    job_release(job);
+    job_release(hurried);
+    job_release(patient);
+    restart(); /* begins the first again, which waits at the gate */
+    hurried = jobs_find(jobs, ids[0], NULL);
+    wait_state(hurried, JOB_CANCELLED);
+    assert_string_equal(look(hurried).error.code, "deadline_exceeded");
+    assert_stored(ids[0], STORE_CANCELLED);
+    job_release(hurried);
+    gate(true);
+    patient = jobs_find(jobs, ids[1], NULL);
+    wait_state(patient, JOB_DONE);
+    job_release(patient);
+}
+
 static void keys_outlive_a_restart(void **state)
 {
     (void)state;
@@ -400,6 +433,7 @@ int main(void)
         jobs_test(waiting_jobs_outlive_a_drain),
         jobs_test(stopped_grades_are_begun_again),
         jobs_test(a_deaf_grade_is_waited_for),
+        jobs_test(deadlines_outlive_a_restart),
         jobs_test(keys_outlive_a_restart),
         jobs_test(nothing_is_lost_while_the_store_cannot_write),
         jobs_test(ends_that_were_never_written_are_graded_again),

@@ -28,7 +28,7 @@ static void test_everything_is_read(void **state)
     assert_string_equal(task->text, good);
     assert_string_equal(task->statement, "");
     assert_string_equal(task->hash, "");
-    assert_null(task->folder);
+    assert_null(task_file(task, "reference.c"));
     assert_int_equal(task->n_params, 7);
     assert_int_equal(task->n_dims, 2);
 
@@ -283,7 +283,10 @@ static void test_loading_a_folder(void **state)
     snprintf(slashes, sizeof slashes, "%s//", folder->path);
     if (task_load(slashes, &task, &err))
         fail_msg("%s", err.message);
-    assert_string_equal(task->folder, folder->path);
+    const struct bytes *reference = task_file(task, "reference.c");
+    assert_non_null(reference);
+    assert_string_equal((const char *)reference->data, "void reference(void) {}\n");
+    assert_null(task_file(task, "baseline.cu"));
     assert_string_equal(task->statement, "# Sample\n");
     assert_int_equal(strlen(task->hash), 64);
 }
