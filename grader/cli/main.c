@@ -39,8 +39,10 @@ static const char new_detail[] =
     "written to a file; an existing file is never overwritten.";
 
 static const char check_task_detail[] =
-    "Examines the task in FOLDER: its description, its reference, and its baselines, which must\n"
-    "be right.  Every finding names the place and the fix.";
+    "Examines the task in FOLDER: its description, limits and roofline; whether answers that cost\n"
+    "less than the work are found wrong, among them zeros, constants, copies of an input, answers\n"
+    "that ignore an input and lower precision; and its baselines, which must be right.  Every\n"
+    "finding names the place and the fix.";
 
 static const char recording_show_detail[] =
     "Prints what is in a recording: calls, nodes, arguments, images.  FILE may be hostile;\n"
@@ -72,7 +74,8 @@ static const enum option_id leaderboard_options[] = {OPTION_SERVER, OPTION_TOKEN
 static const enum option_id json_option[] = {OPTION_JSON, OPTION_END};
 static const enum option_id new_options[] = {OPTION_DEVICE, OPTION_OUTPUT, OPTION_END};
 static const enum option_id doctor_options[] = {OPTION_JSON, OPTION_ISOLATION, OPTION_END};
-static const enum option_id check_task_options[] = {OPTION_JSON, OPTION_ISOLATION, OPTION_END};
+static const enum option_id check_task_options[] = {OPTION_MAX_SAMPLES, OPTION_JSON,
+                                                    OPTION_ISOLATION, OPTION_END};
 static const enum option_id recording_show_options[] = {OPTION_JSON, OPTION_DOT, OPTION_END};
 
 const struct command commands[] = {

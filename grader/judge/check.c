@@ -75,7 +75,7 @@ static int check_case(const struct host_reference *reference, const struct judge
     cleanup_operands struct operands expected = {.n = 0};
     cleanup_operands struct operands got = {.n = 0};
     bool changed;
-    if (host_evaluate(reference, c, NULL, &expected, &changed, err))
+    if (host_evaluate(reference, c, NULL, NULL, &expected, &changed, err))
         return -1;
     for (size_t i = 0; i < c->layout.n_buffers; i++) {
         got.wide[got.n++] = calloc((size_t)c->layout.buffers[i].count + 1, 8);

@@ -1,6 +1,7 @@
 #include "host.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,27 +39,43 @@ void operands_free(struct operands *o)
         free(o->wide[i]);
 }
 
+/* To so many explicit bits of the mantissa, ties to even; exponents are not limited. */
+static void round_mantissa(double *values, size_t n, unsigned bits)
+{
+    for (size_t i = 0; i < n; i++) {
+        int exponent;
+        double fraction = frexp(values[i], &exponent); /* [1/2, 1): one bit is implicit */
+        if (isfinite(fraction))
+            values[i] = ldexp(nearbyint(ldexp(fraction, (int)bits + 1)), exponent - (int)bits - 1);
+    }
+}
+
 /* Draws a buffer's values again, piece by piece: compares them with what is there when it is an input that must not
  * change, and widens them for the reference. */
 static int redraw(const struct judge_case *c, const struct layout_buffer *b, const struct param *p,
-                  const uint8_t *data, void *wide, bool *ret_changed, kgrade_error *err)
+                  const uint8_t *data, const struct host_twist *twist, void *wide,
+                  bool *ret_changed, kgrade_error *err)
 {
+    uint64_t seed = twist && twist->param == b->param ? twist->seed : c->seed;
     size_t size = dtype_size(p->dtype);
     cleanup_free uint8_t *block = malloc(BLOCK * size);
     if (!block)
         return fail(err, "out_of_memory", NULL, "No memory to draw the inputs again.");
     for (uint64_t at = 0; at < b->count; at += BLOCK) {
         size_t n = b->count - at < BLOCK ? (size_t)(b->count - at) : BLOCK;
-        values_fill(block, p->dtype, at, n, b->count, &p->values, c->seed, (uint32_t)b->param);
+        values_fill(block, p->dtype, at, n, b->count, &p->values, seed, (uint32_t)b->param);
         if (data && p->kind == PARAM_IN && memcmp(block, data + b->offset + at * size, n * size))
             *ret_changed = true;
         dtype_widen(p->dtype, block, n, (uint8_t *)wide + at * 8);
+        if (twist && twist->mantissa_bits && dtype_is_float(p->dtype))
+            round_mantissa((double *)wide + at, n, twist->mantissa_bits);
     }
     return 0;
 }
 
 int host_evaluate(const struct host_reference *reference, const struct judge_case *c,
-                  const uint8_t *data, struct operands *ret, bool *ret_changed, kgrade_error *err)
+                  const uint8_t *data, const struct host_twist *twist, struct operands *ret,
+                  bool *ret_changed, kgrade_error *err)
 {
     *ret = (struct operands){.n = c->layout.n_buffers};
     call_set_dims(reference->call, c->dims);
@@ -68,7 +85,7 @@ int host_evaluate(const struct host_reference *reference, const struct judge_cas
         ret->wide[i] = calloc((size_t)b->count + 1, 8);
         if (!ret->wide[i])
             return fail(err, "out_of_memory", NULL, "No memory for the reference's operands.");
-        if (p->kind != PARAM_OUT && redraw(c, b, p, data, ret->wide[i], ret_changed, err))
+        if (p->kind != PARAM_OUT && redraw(c, b, p, data, twist, ret->wide[i], ret_changed, err))
             return -1;
         call_set_pointer(reference->call, b->param, ret->wide[i]);
     }
@@ -101,6 +118,35 @@ int host_compare(const struct task *task, const struct judge_case *c, const uint
         if (task->params[b->param].kind != PARAM_IN &&
             compare_one(task, c, b, data, operands->wide[i], &ret[i], err))
             return -1;
+    }
+    return 0;
+}
+
+/* Rounds the reference's values to a dtype, into the bytes of a buffer. */
+static void narrow(enum dtype type, const void *wide, size_t n, void *to)
+{
+    if (type == DTYPE_I64) {
+        memcpy(to, wide, n * 8);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        dtype_store_double(type, to, i,
+                           dtype_is_float(type) ? ((const double *)wide)[i]
+                                                : (double)((const int64_t *)wide)[i]);
+}
+
+int host_answer(const struct host_reference *reference, const struct judge_case *c,
+                const struct host_twist *twist, uint8_t *arena, kgrade_error *err)
+{
+    cleanup_operands struct operands expected = {.n = 0};
+    bool changed;
+    if (host_evaluate(reference, c, NULL, twist, &expected, &changed, err))
+        return -1;
+    for (size_t i = 0; i < c->layout.n_buffers; i++) {
+        const struct layout_buffer *b = &c->layout.buffers[i];
+        const struct param *p = &reference->task->params[b->param];
+        if (p->kind != PARAM_IN)
+            narrow(p->dtype, expected.wide[i], (size_t)b->count, arena + b->offset);
     }
     return 0;
 }

@@ -25,11 +25,24 @@ struct operands {
 void operands_free(struct operands *operands);
 #define cleanup_operands __attribute__((cleanup(operands_free)))
 
+/* How the inputs differ from what was drawn: for finding out what depends on them. */
+struct host_twist {
+    size_t param; /* drawn from `seed` instead; SIZE_MAX: none */
+    uint64_t seed;
+    unsigned
+        mantissa_bits; /* floating-point inputs are rounded to so many explicit ones; 0: they are not */
+};
+
 /* Draws the inputs of a case again and runs the reference.  `data`: what the case's buffers held, by offset;
- * *ret_changed becomes true when an input among it is not what was drawn. NULL: nothing is compared.  On failure,
- * too, ret is to be freed. */
+ * *ret_changed becomes true when an input among it is not what was drawn. NULL: nothing is compared.  twist NULL: none.
+ * On failure, too, ret is to be freed. */
 int host_evaluate(const struct host_reference *reference, const struct judge_case *c,
-                  const uint8_t *data, struct operands *ret, bool *ret_changed, kgrade_error *err);
+                  const uint8_t *data, const struct host_twist *twist, struct operands *ret,
+                  bool *ret_changed, kgrade_error *err);
+
+/* Writes what a perfect kernel would into the outputs of an arena: the reference's answer, rounded once. */
+int host_answer(const struct host_reference *reference, const struct judge_case *c,
+                const struct host_twist *twist, uint8_t *arena, kgrade_error *err);
 
 /* Compares the outputs with the operands' values.  ret: by index in the layout; inputs are left out. */
 int host_compare(const struct task *task, const struct judge_case *c, const uint8_t *data,

@@ -96,6 +96,21 @@ int judge_decide(struct judge_client *j, json_int_t id, struct judgement *ret, s
     return 0;
 }
 
+int judge_answer(struct judge_client *j, const struct task *task, const int64_t *dims,
+                 uint64_t seed, const struct judge_twist *twist, int arena_fd, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o;
+    json_t *json = json_pack("{s:s, s:o, s:o}", "op", "answer", "dims",
+                             wire_dims_json(dims, task->n_dims), "seed", wire_u64_json(seed));
+    if (twist && twist->param != SIZE_MAX) {
+        json_object_set_new(json, "vary", json_integer((json_int_t)twist->param));
+        json_object_set_new(json, "vary_seed", wire_u64_json(twist->seed));
+    }
+    if (twist && twist->mantissa_bits)
+        json_object_set_new(json, "mantissa_bits", json_integer(twist->mantissa_bits));
+    return request(j, json, arena_fd, &o, f);
+}
+
 void judge_close(struct judge_client *j)
 {
     worker_end(&j->worker);

@@ -34,6 +34,19 @@ struct judgement {
 int judge_decide(struct judge_client *judge, json_int_t id, struct judgement *ret,
                  struct finding *finding);
 
+/* Inputs that differ from those of the seed: one parameter (SIZE_MAX: none) drawn from another seed, floating-point values
+ * rounded to some explicit bits of the mantissa (0: as they are). */
+struct judge_twist {
+    size_t param;
+    uint64_t seed;
+    unsigned mantissa_bits;
+};
+
+/* Writes the outputs that a perfect kernel would write into an arena.  twist NULL: from the inputs of the seed. */
+int judge_answer(struct judge_client *judge, const struct task *task, const int64_t *dims,
+                 uint64_t seed, const struct judge_twist *twist, int arena_fd,
+                 struct finding *finding);
+
 void judge_close(struct judge_client *judge);
 #define cleanup_judge __attribute__((cleanup(judge_close)))
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
@@ -12,6 +14,7 @@
 #include "host.h"
 
 #define JUDGE_MAX_SNAPSHOTS 64
+#define JUDGE_MAX_MANTISSA_BITS 52
 #define JUDGE_MAX_SNAPSHOT_BYTES (24ull << 30) /* all snapshots that are held together */
 
 struct snapshot {
@@ -195,7 +198,7 @@ static int compare_on_host(const struct judge *j, struct snapshot *s, struct com
                            kgrade_error *err)
 {
     cleanup_operands struct operands expected = {.n = 0};
-    return host_evaluate(&j->host, &s->c, s->data, &expected, &s->input_changed, err) ||
+    return host_evaluate(&j->host, &s->c, s->data, NULL, &expected, &s->input_changed, err) ||
                    host_compare(j->task, &s->c, s->data, &expected, ret, err)
                ? -1
                : 0;
@@ -226,6 +229,34 @@ static int judge_snapshot(struct judge *j, const json_t *request, kgrade_error *
         NULL, 0, -1);
 }
 
+/* --- answering --- */
+
+static int answer(const struct judge *j, const json_t *request, int fd, kgrade_error *err)
+{
+    struct judge_case c = {.seed = wire_u64(request, "seed")};
+    const json_t *param = json_object_get(request, "vary");
+    json_int_t bits = json_integer_value(json_object_get(request, "mantissa_bits"));
+    struct host_twist twist = {SIZE_MAX, wire_u64(request, "vary_seed"), 0};
+    if (!j->host.function)
+        return fail(err, "wire_invalid", NULL, "An answer was wanted without a reference.");
+    if (json_is_integer(param))
+        twist.param = (size_t)json_integer_value(param);
+    if (bits > 0 && bits <= JUDGE_MAX_MANTISSA_BITS)
+        twist.mantissa_bits = (unsigned)bits;
+    if (wire_dims(request, j->task->n_dims, c.dims, err) ||
+        task_layout(j->task, c.dims, &c.layout, err))
+        return -1;
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) || (uint64_t)st.st_size < c.layout.bytes)
+        return fail(err, "wire_invalid", NULL, "There is no room for an answer.");
+    uint8_t *arena = mmap(NULL, (size_t)c.layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (arena == MAP_FAILED)
+        return fail_errno(err, "arena_failed", NULL, "The arena could not be mapped");
+    int result = host_answer(&j->host, &c, &twist, arena, err);
+    munmap(arena, (size_t)c.layout.bytes);
+    return result ? -1 : worker_ok(NULL, NULL, 0, -1);
+}
+
 static int serve(struct judge *j, const struct wire_message *message, const char *op)
 {
     kgrade_error err = {.code = ""};
@@ -240,6 +271,8 @@ static int serve(struct judge *j, const struct wire_message *message, const char
         result = take_snapshot(j, message->json, &err);
     else if (!strcmp(op, "judge"))
         result = judge_snapshot(j, message->json, &err);
+    else if (!strcmp(op, "answer"))
+        result = answer(j, message->json, message->fd, &err);
     else
         fail(&err, "wire_invalid", NULL, "Unknown request.");
     return result && err.code[0] ? worker_fail("infrastructure_error", &err) : result;

@@ -10,6 +10,8 @@
  *   {"op":"snapshot","dims":[..],"seed":"HEX","poison":"HEX"}
  *                                                  -> {"ok":true,"id":n}   copies the case out of the arena
  *   {"op":"judge","id":n}                          -> {"ok":true,"pass":bool,"code":..,"correctness":{..}}
+ *   {"op":"answer","dims":[..],"seed":"HEX"[,"vary":PARAM,"vary_seed":"HEX"][,"mantissa_bits":n]}
+ *     + arena descriptor, for writing              -> {"ok":true}         writes outputs (host_answer); for the linter
  *   failure                                        -> {"ok":false,"code":..,"message":..,"hint":..}
  */
 #ifndef KGRADE_JUDGE_WORKER_H

@@ -54,6 +54,14 @@ bool dtype_is_float(enum dtype type)
     return types[type].is_float;
 }
 
+unsigned dtype_mantissa_bits(enum dtype type)
+{
+    static const unsigned bits[DTYPE_COUNT] = {
+        [DTYPE_F64] = 52, [DTYPE_F32] = 23,   [DTYPE_F16] = 10,
+        [DTYPE_BF16] = 7, [DTYPE_F8E4M3] = 3, [DTYPE_F8E5M2] = 2};
+    return bits[type];
+}
+
 /* Every value of a narrow type is a double, so this is exact: the fields are moved to where a
  * double has them. */
 static double widen_narrow(struct narrow_format format, unsigned bits)

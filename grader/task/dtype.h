@@ -24,6 +24,7 @@ const char *dtype_name(enum dtype type);             /* "f32", ... */
 bool dtype_parse(const char *name, enum dtype *ret); /* false: unknown */
 size_t dtype_size(enum dtype type);                  /* bytes */
 bool dtype_is_float(enum dtype type);
+unsigned dtype_mantissa_bits(enum dtype type); /* explicit ones; 0: not floating-point */
 
 /* Converts n elements to the reference's types: double for floats, int64_t for the rest. */
 void dtype_widen(enum dtype type, const void *from, size_t n, void *to);

@@ -54,14 +54,36 @@ static bool has_output(const struct task *task, enum dtype type)
     return false;
 }
 
+#define TF32_MANTISSA_BITS 10 /* no dtype: an f32 as tensor cores read it */
+
+static int parse_precision(struct reader *r, const json_t *object, unsigned *ret)
+{
+    const char *name;
+    enum dtype type;
+    if (!json_object_get(object, "precision"))
+        return 0;
+    if (reader_string(r, object, "precision", 16, &name))
+        return -1;
+    if (!strcmp(name, "tf32"))
+        *ret = TF32_MANTISSA_BITS;
+    else if (dtype_parse(name, &type))
+        *ret = dtype_mantissa_bits(type);
+    if (*ret)
+        return 0;
+    reader_key(r, "precision");
+    return reader_complain(r, "Use f64, f32, tf32, f16, bf16, f8e4m3 or f8e5m2.",
+                           "\"%s\" is no precision.", name);
+}
+
 static int parse_one_tolerance(struct reader *r, const json_t *object, struct tolerance *ret)
 {
-    static const char *const keys[] = {"absolute", "relative", "norm", "why", NULL};
+    static const char *const keys[] = {"absolute", "relative", "norm", "precision", "why", NULL};
     const char *why;
     if (reader_check_keys(r, object, keys) ||
         reader_number(r, object, "absolute", 0, 1e300, &ret->absolute) ||
         reader_number(r, object, "relative", 0, 1, &ret->relative) ||
-        reader_number(r, object, "norm", 0, 1, &ret->norm))
+        reader_number(r, object, "norm", 0, 1, &ret->norm) ||
+        parse_precision(r, object, &ret->precision))
         return -1;
     return json_object_get(object, "why") ? reader_string(r, object, "why", MAX_WHY, &why) : 0;
 }

@@ -260,8 +260,8 @@ int task_load(const char *folder, struct task **ret, kgrade_error *err)
         return fail(err, "unknown_task", "List the tasks to see which there are.",
                     "There is no task folder %s.", plain);
 
-    __attribute__((cleanup(files_free))) struct files files = {calloc(MAX_FILES, sizeof *files.list),
-                                                               0};
+    __attribute__((cleanup(files_free))) struct files files = {
+        calloc(MAX_FILES, sizeof *files.list), 0};
     if (!files.list)
         return fail(err, "out_of_memory", NULL, "No memory for a task.");
     if (read_file(plain, "task.json", &files, err) ||

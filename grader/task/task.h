@@ -95,6 +95,8 @@ struct hidden_range {
 struct tolerance {
     enum dtype dtype;
     double absolute, relative, norm;
+    unsigned
+        precision; /* explicit mantissa bits to which a kernel may round its inputs; 0: not said */
 };
 
 /* A file of a task's folder. */
@@ -106,10 +108,10 @@ struct task_file {
 struct task {
     char *name; /* folder name: [a-z0-9_]{1,64} */
     char *title;
-    char *statement; /* text of statement.md; "" when parsed from text alone */
-    char *entry;     /* C identifier */
-    char *text;      /* task.json as read, for workers */
-    char hash[65];   /* SHA-256 of all files, hex; "" when parsed from text */
+    char *statement;         /* text of statement.md; "" when parsed from text alone */
+    char *entry;             /* C identifier */
+    char *text;              /* task.json as read, for workers */
+    char hash[65];           /* SHA-256 of all files, hex; "" when parsed from text */
     struct task_file *files; /* as they were when the hash was made: nothing is read again later */
     size_t n_files;
     struct param params[TASK_MAX_PARAMS];

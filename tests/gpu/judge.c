@@ -323,7 +323,7 @@ static void write_right(const struct bench *b, const struct task *task, const st
     cleanup_operands struct operands expected = {.n = 0};
     kgrade_error err = {.code = ""};
     bool changed;
-    MUST(host_evaluate(&b->host, c, NULL, &expected, &changed, &err));
+    MUST(host_evaluate(&b->host, c, NULL, NULL, &expected, &changed, &err));
     for (size_t i = 0; i < c->layout.n_buffers; i++) {
         const struct layout_buffer *buffer = &c->layout.buffers[i];
         enum dtype type = task->params[buffer->param].dtype;

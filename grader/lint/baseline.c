@@ -1,0 +1,54 @@
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "../grade/grade.h"
+#include "lint.h"
+
+static bool device_missing(const kgrade_result *result)
+{
+    json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
+    const char *code = json_string_value(json_object_get(json_object_get(json, "reason"), "code"));
+    bool missing =
+        code && (!strcmp(code, "device_unavailable") || !strcmp(code, "device_failed") ||
+                 !strcmp(code, "device_quarantined") || !strcmp(code, "compiler_missing"));
+    json_decref(json);
+    return missing;
+}
+
+void lint_baseline(struct lint *l, const struct device *device)
+{
+    char check[64];
+    const struct bytes *source = task_file(l->task, device->languages[0].baseline);
+    kgrade_error err = {.code = ""};
+    kgrade_result *result = NULL;
+    snprintf(check, sizeof check, "baseline: %s", device->name);
+    if (!source) {
+        lint_report(l, check, true, "there is none; the task cannot be graded on this device");
+        return;
+    }
+    const kgrade_request request = {.source = (const char *)source->data,
+                                    .source_size = source->size};
+    if (grade_source(l->engine, l->task, device, &device->languages[0], &request, NULL, NULL,
+                     &result, &err)) {
+        lint_report(l, check, false, "%s", err.message);
+        return;
+    }
+    kgrade_verdict verdict = kgrade_result_verdict(result);
+    /* A machine without the device says nothing about the task. */
+    bool elsewhere = verdict == KGRADE_INFRASTRUCTURE_ERROR && device_missing(result);
+    bool ok = verdict == KGRADE_ACCEPTED || verdict == KGRADE_UNRESOLVED || elsewhere;
+    json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
+    const char *message =
+        json_string_value(json_object_get(json_object_get(json, "reason"), "message"));
+    if (elsewhere)
+        lint_report(l, check, true, "not tried: %s", message ? message : "the device is not here");
+    else if (ok)
+        lint_report(l, check, true, "%s, score %.3f against itself", kgrade_verdict_name(verdict),
+                    kgrade_result_score(result));
+    else
+        lint_report(l, check, false, "%s: %s", kgrade_verdict_name(verdict),
+                    message ? message : "");
+    json_decref(json);
+    kgrade_result_free(result);
+}
