@@ -22,6 +22,7 @@
 #define DEFAULT_KILLS 12
 #define N_CLIENTS 3
 #define MAX_JOBS 4096
+#define MAX_TRIES 4  /* for each kill: not always is something in a jail */
 #define SETTLE_S 240 /* for what was accepted to be graded when the killing is over */
 #define ANSWER_S 30
 
@@ -155,15 +156,18 @@ static void check(bool good, const char *what, unsigned figure)
     failures += !good;
 }
 
-static void kill_one(unsigned counts[3])
+/* False: there was none of the kind that was chosen. */
+static bool kill_one(unsigned counts[3])
 {
     struct server server = server_now();
     unsigned kind = pick(3);
     pid_t victim = kind == 0   ? server.pid
                    : kind == 1 ? below(server.pid, false)
                                : below(below(server.pid, false), true);
-    if (victim > 1 && !kill(victim, SIGKILL))
-        counts[kind]++;
+    if (victim <= 1 || kill(victim, SIGKILL))
+        return false;
+    counts[kind]++;
+    return true;
 }
 
 /* Starts it again when it is dead. */
@@ -236,11 +240,11 @@ int main(void)
     for (unsigned i = 0; i < N_CLIENTS; i++)
         pthread_create(&clients[i], NULL, ask, (void *)(size_t)i);
 
-    for (unsigned i = 0; i < kills; i++) {
+    for (unsigned killed = 0, tries = 0; killed < kills && tries < MAX_TRIES * kills; tries++) {
         sleep_s(0.05 + pick(1500) / 1000.0);
         if (!revive(&starts))
             return 1;
-        kill_one(counts);
+        killed += kill_one(counts);
     }
     atomic_store(&all.over, true);
     for (unsigned i = 0; i < N_CLIENTS; i++)
@@ -255,6 +259,7 @@ int main(void)
     printf("killed: %u servers, %u spawners, %u in jails; %u starts; %u accepted, %u submissions "
            "sent again\n",
            counts[0], counts[1], counts[2], starts, all.n_asked, atomic_load(&all.resent));
+    check(counts[0] + counts[1] + counts[2] == kills, "killed", counts[0] + counts[1] + counts[2]);
     check(all.n_asked > 0, "jobs accepted", all.n_asked);
     check(done == all.n_asked, "accepted jobs lost", all.n_asked - done);
     struct server server = server_now();
