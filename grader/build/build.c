@@ -22,6 +22,11 @@ static uint64_t build_ns(const kgrade *engine)
 
 static int blame_source(const struct jail_status *status, double seconds, struct finding *finding)
 {
+    if (status->out_of_memory)
+        return finding_set(finding, KGRADE_BUILD_FAILED, "build_out_of_memory",
+                           "Reduce template depth, unrolling and generated code.",
+                           "The compiler took more than %llu MiB of memory.",
+                           (unsigned long long)(status->peak_bytes >> 20));
     if (status->end == JAIL_DEADLINE)
         return finding_set(finding, KGRADE_BUILD_FAILED, "build_timeout",
                            "Reduce template depth, unrolling and generated code.",

@@ -54,6 +54,11 @@ static int blame_death(const struct jail_status *status, const char *stage, stru
 {
     if (status->end == JAIL_NOT_STARTED)
         return finding_infrastructure(f, &status->error);
+    if (status->out_of_memory)
+        return finding_set(f, KGRADE_RUNTIME_ERROR, "host_out_of_memory",
+                           "Keep data on the device, and free what is not needed any more.",
+                           "The candidate took more than %llu MiB of host memory, %s.",
+                           (unsigned long long)(status->peak_bytes >> 20), where(stage));
     if (status->end == JAIL_EXITED)
         return finding_set(
             f, KGRADE_RUNTIME_ERROR, "exited", "Return from the entry point; do not call exit.",

@@ -48,6 +48,11 @@ static int blame(struct replay *r, const struct worker_outcome *o, bool candidat
             "A kernel that ends for some inputs only must be mended: every replay has new ones.",
             "A replay did not finish within %.0f seconds.",
             (double)r->timeout_ns / (double)IO_NS_PER_S);
+    if (candidate_runs && o->answer == WORKER_DIED && o->status.out_of_memory)
+        return finding_set(f, KGRADE_RUNTIME_ERROR, "replay_out_of_memory",
+                           "Make the work-groups or their private memory smaller.",
+                           "A replay took more than %llu MiB of host memory.",
+                           (unsigned long long)(o->status.peak_bytes >> 20));
     if (candidate_runs && o->answer == WORKER_DIED && o->status.end == JAIL_SIGNALLED)
         return finding_set(
             f, KGRADE_RUNTIME_ERROR, "replay_crashed",

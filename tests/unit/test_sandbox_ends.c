@@ -159,30 +159,6 @@ static void test_spawner_death_at_any_time(void **state)
     check_spawner_death_at_any_time(SANDBOX_FULL, 20);
 }
 
-/* A stopped process watches no pipe: this is for the death signal alone. */
-static void test_spawner_death_when_the_first_is_stopped(void **state)
-{
-    (void)state;
-    struct sandbox *kept = box;
-    pid_t spawner = start_another(SANDBOX_FULL);
-    struct job job;
-    int pipe_end;
-    job_init(&job, "trap '' TERM HUP; setsid sleep 100 & echo x >&3; sleep 100");
-    struct jail *jail = spawn_with_pipe(&job, &pipe_end);
-    wait_for_byte(pipe_end);
-    pid_t first = first_process_of(spawner);
-    assert_int_equal(kill(first, SIGSTOP), 0);
-    kill(spawner, SIGKILL);
-    bool died = drain(pipe_end, NULL, 0, io_now() + PATIENCE);
-    if (!died)
-        kill(first, SIGKILL);
-    close(pipe_end);
-    jail_free(jail);
-    sandbox_stop(box);
-    box = kept;
-    assert_true(died);
-}
-
 static void test_stop_kills(void **state)
 {
     (void)state;
@@ -239,7 +215,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_client_death),
         cmocka_unit_test(test_spawner_death),
         cmocka_unit_test(test_spawner_death_at_any_time),
-        cmocka_unit_test(test_spawner_death_when_the_first_is_stopped),
         cmocka_unit_test(test_stop_kills),
         cmocka_unit_test(test_nothing_is_left),
     };
