@@ -200,6 +200,13 @@ static int sample_until_done(struct sampler *s, struct sampling *ret, struct fin
     return s->last_judged ? 0 : judge_last(s, ret, f);
 }
 
+void sampling_keep(const double *samples, size_t n, struct series *ret)
+{
+    ret->n_kept = n < SAMPLING_MAX_KEPT ? n : SAMPLING_MAX_KEPT;
+    for (size_t i = 0; i < ret->n_kept; i++)
+        ret->kept[i] = samples[i * n / ret->n_kept];
+}
+
 static void summarise(const struct sampler *s, const struct side *side, struct series *ret)
 {
     memcpy(s->scratch, side->times, s->n * sizeof *side->times);
@@ -207,6 +214,7 @@ static void summarise(const struct sampler *s, const struct side *side, struct s
     statistics_summarise(s->scratch, s->n, &ret->time);
     ret->floor_ns = side->floor_ns;
     ret->voids = side->voids;
+    sampling_keep(side->times, s->n, ret);
 }
 
 void sampling_doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,
@@ -238,10 +246,22 @@ static void hidden_ns(const struct sampler *s, double *ret_least, double *ret_mo
     *ret_most = high > 0 ? high : 0;
 }
 
+/* A kernel whose samples are now one thing, now another, while the machine is quiet, does not do the same work each time. */
+static bool is_split(const struct sampler *s, double *ret_lower, double *ret_upper)
+{
+    memcpy(s->scratch, s->baseline.times, s->n * sizeof *s->scratch);
+    statistics_sort(s->scratch, s->n);
+    if (statistics_spread(s->scratch, s->n) >= STATISTICS_TIGHT)
+        return false;
+    memcpy(s->scratch, s->candidate.times, s->n * sizeof *s->scratch);
+    statistics_sort(s->scratch, s->n);
+    return statistics_two_groups(s->scratch, s->n, ret_lower, ret_upper);
+}
+
 /* Whether the figures can stand at all. */
 static void check(const struct sampler *s, struct sampling *ret)
 {
-    double device = ret->candidate.time.median, hidden, possible;
+    double device = ret->candidate.time.median, hidden, possible, lower, upper;
     hidden_ns(s, &hidden, &possible);
     if (device < 2 * s->request->resolution_ns || ret->speedup <= 0)
         sampling_doubt(ret, KGRADE_UNRESOLVED, "below_resolution",
@@ -252,6 +272,11 @@ static void check(const struct sampler *s, struct sampling *ret)
             ret, KGRADE_SUSPECT, "clocks_disagree",
             "The device's stamps say %.0f ns for a replay; the grader's own clock says %.0f ns.",
             device, device + hidden);
+    else if (is_split(s, &lower, &upper))
+        sampling_doubt(ret, KGRADE_SUSPECT, "two_clusters",
+                       "The samples fall into two groups, around %.0f ns and around %.0f ns, while "
+                       "the baseline's do not.",
+                       lower, upper);
     else if (s->request->bendable &&
              possible > fmax(SAMPLING_BLIND_RELATIVE * device, SAMPLING_BLIND_NS))
         sampling_doubt(

@@ -49,3 +49,29 @@ void statistics_median_interval(const double *sorted, size_t n, double z, double
     *ret_low = sorted[low < 1 ? 0 : (size_t)low - 1];
     *ret_high = sorted[high > (double)n ? n - 1 : (size_t)high - 1];
 }
+
+double statistics_spread(const double *sorted, size_t n)
+{
+    double low = statistics_quantile(sorted, n, 0.1), high = statistics_quantile(sorted, n, 0.9);
+    return low > 0 ? (high - low) / (high + low) : 1;
+}
+
+bool statistics_two_groups(const double *sorted, size_t n, double *ret_lower, double *ret_upper)
+{
+    size_t split = 0;
+    double widest = 1;
+    if (n < 20 || sorted[0] <= 0)
+        return false;
+    for (size_t i = n / 4; i <= n - n / 4; i++)
+        if (sorted[i] / sorted[i - 1] > widest) {
+            widest = sorted[i] / sorted[i - 1];
+            split = i;
+        }
+    if (!split)
+        return false;
+    *ret_lower = statistics_quantile(sorted, split, 0.5);
+    *ret_upper = statistics_quantile(sorted + split, n - split, 0.5);
+    return *ret_upper >= STATISTICS_APART * *ret_lower &&
+           statistics_spread(sorted, split) < STATISTICS_TIGHT &&
+           statistics_spread(sorted + split, n - split) < STATISTICS_TIGHT;
+}

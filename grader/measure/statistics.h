@@ -2,6 +2,7 @@
 #ifndef KGRADE_STATISTICS_H
 #define KGRADE_STATISTICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 void statistics_sort(double *samples, size_t n);
@@ -24,5 +25,17 @@ void statistics_summarise(const double *sorted, size_t n, struct summary *ret);
  */
 void statistics_median_interval(const double *sorted, size_t n, double z, double *ret_low,
                                 double *ret_high);
+
+/* Half of the spread of the middle 80 %, relative to the middle: 0.05 means that most samples are within 5 %. */
+double statistics_spread(const double *sorted, size_t n);
+
+/*
+ * Whether the samples are two tight groups with a gap between them: each has at least a quarter of the samples and a
+ * spread below STATISTICS_TIGHT, and the median of the upper is STATISTICS_APART times that of the lower or more.  The
+ * groups are split at the widest relative gap in the middle half.  Needs 20 samples.
+ */
+#define STATISTICS_TIGHT 0.1
+#define STATISTICS_APART 1.5
+bool statistics_two_groups(const double *sorted, size_t n, double *ret_lower, double *ret_upper);
 
 #endif

@@ -54,10 +54,38 @@ static void the_interval_of_the_median_is_made_of_order_statistics(void **state)
     assert_near(high, 3);
 }
 
+static void two_groups_are_found(void **state)
+{
+    (void)state;
+    double samples[100], lower, upper;
+    for (size_t i = 0; i < 100; i++)
+        samples[i] = (i < 40 ? 1000 : 1600) + (double)(i * 7 % 13);
+    statistics_sort(samples, 100);
+    assert_true(statistics_two_groups(samples, 100, &lower, &upper));
+    assert_true(lower > 1000 && lower < 1013 && upper > 1600 && upper < 1613);
+    /* Too near each other, too few in one of them, one of them no group, too few in all. */
+    for (size_t i = 0; i < 100; i++)
+        samples[i] = (i < 40 ? 1000 : 1400) + (double)i;
+    assert_false(statistics_two_groups(samples, 100, &lower, &upper));
+    for (size_t i = 0; i < 100; i++)
+        samples[i] = (i < 20 ? 1000 : 1800) + (double)i;
+    assert_false(statistics_two_groups(samples, 100, &lower, &upper));
+    for (size_t i = 0; i < 100; i++)
+        samples[i] = i < 40 ? 1000 + (double)i : 1500 + 20 * (double)i;
+    assert_false(statistics_two_groups(samples, 100, &lower, &upper));
+    for (size_t i = 0; i < 19; i++)
+        samples[i] = i < 9 ? 1000 : 2000;
+    assert_false(statistics_two_groups(samples, 19, &lower, &upper));
+    for (size_t i = 0; i < 100; i++)
+        samples[i] = 1000;
+    assert_false(statistics_two_groups(samples, 100, &lower, &upper));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_interpolate),
+        cmocka_unit_test(two_groups_are_found),
         cmocka_unit_test(a_summary_has_the_usual_figures),
         cmocka_unit_test(the_interval_of_the_median_is_made_of_order_statistics),
     };
