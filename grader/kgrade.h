@@ -107,9 +107,21 @@ typedef enum kgrade_verdict {
 
 KGRADE_API const char *kgrade_verdict_name(kgrade_verdict verdict); /* "accepted", ... */
 
+typedef struct kgrade_file {
+    const char *name; /* letters, digits, dots, dashes, underlines; no path */
+    const char *text;
+    size_t size;
+} kgrade_file;
+
+/* Makes one source of several files, {"files": {NAME: TEXT, ...}} as JSON, whatever their order.  Those with the extension
+ * of the language (.c, .cu) are compiled and linked together, the others are there to be included.  free() *ret_source.
+ * Errors: `source_not_utf8`, `bad_bundle`, `out_of_memory`. */
+KGRADE_API int kgrade_bundle(const kgrade_file *files, size_t n, char **ret_source,
+                             kgrade_error *error);
+
 typedef struct kgrade_request {
     const char *task, *device, *language; /* language NULL: the device's first */
-    const char *source;
+    const char *source;                   /* of one file, or what kgrade_bundle made */
     size_t source_size;
     const char *
         id; /* becomes the result's "id": KGRADE_ID_DIGITS lower-case hex digits; NULL: a random one */
@@ -122,7 +134,7 @@ typedef bool (*kgrade_progress)(void *data, const char *step, unsigned done, uns
 typedef struct kgrade_result kgrade_result;
 
 /* Checks a request without grading: `unknown_task`, `unknown_device`, `unknown_language`, `empty_source`,
- * `source_too_large`, `source_not_utf8`, `task_not_for_device`, `bad_id`. */
+ * `source_too_large`, `source_not_utf8`, `bad_bundle`, `no_source_file`, `task_not_for_device`, `bad_id`. */
 KGRADE_API int kgrade_check_request(kgrade *engine, const kgrade_request *request,
                                     kgrade_error *error);
 

@@ -10,8 +10,10 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../grade/jails.h"
+#include "bundle.h"
 
 #define DEFAULT_BUILD_TIMEOUT_S 60.0
+#define SOURCE_FOLDER "/src/" /* in the build jail */
 
 static uint64_t build_ns(const kgrade *engine)
 {
@@ -101,20 +103,58 @@ static void keep(kgrade *engine, const char *key, const struct bytes *library)
     pthread_mutex_unlock(&engine->cache_lock);
 }
 
+/* A command line, and where the paths in it are. */
+struct command_line {
+    const char *argv[DEVICE_MAX_COMPILE_ARGS];
+    char paths[BUNDLE_MAX_FILES][sizeof SOURCE_FOLDER + BUNDLE_MAX_NAME];
+};
+
+/* In the place of the one source that a device names, all that are to be compiled. */
+static int name_sources(const struct device_language *language, const struct bundle *bundle,
+                        struct command_line *line, kgrade_error *err)
+{
+    size_t n = 0, at = 0, sources = 0;
+    while (line->argv[n])
+        n++;
+    while (at < n && (strncmp(line->argv[at], SOURCE_FOLDER, strlen(SOURCE_FOLDER)) ||
+                      strcmp(line->argv[at] + strlen(SOURCE_FOLDER), language->source_name)))
+        at++;
+    if (at == n)
+        return fail(err, "compiler_missing", NULL, "The compiler is not told what to compile.");
+    const char *rest[DEVICE_MAX_COMPILE_ARGS];
+    memcpy(rest, line->argv + at + 1, (n - at) * sizeof *rest); /* with the NULL */
+    for (size_t i = 0; i < bundle->n; i++) {
+        if (!bundle_is_source(language, &bundle->files[i]))
+            continue;
+        if (n + sources + 1 >= DEVICE_MAX_COMPILE_ARGS)
+            return fail(err, "too_many_arguments", NULL,
+                        "The compiler's command line is too long.");
+        snprintf(line->paths[sources], sizeof line->paths[0], SOURCE_FOLDER "%s",
+                 bundle->files[i].name);
+        line->argv[at + sources] = line->paths[sources];
+        sources++;
+    }
+    memcpy(line->argv + at + sources, rest, (n - at) * sizeof *rest);
+    return 0;
+}
+
 int build_candidate(kgrade *engine, const struct device *device,
                     const struct device_language *language, const char *target, const char *source,
                     size_t size, struct bytes *ret, bool *ret_cached, struct finding *finding)
 {
     kgrade_error err = {.code = ""};
-    const char *argv[DEVICE_MAX_COMPILE_ARGS];
+    struct command_line line;
     char key[HASH_HEX];
-    if (device->compile(language, target, argv, &err))
+    cleanup_bundle struct bundle bundle = {.json = NULL};
+    if (bundle_open(language, source, size, &bundle, &err) ||
+        device->compile(language, target, line.argv, &err) ||
+        name_sources(language, &bundle, &line, &err))
         return finding_infrastructure(finding, &err);
-    make_key(argv, source, size, key);
+    make_key(line.argv, source, size, key);
     *ret_cached = recall(engine, key, ret);
     if (*ret_cached)
         return 0;
-    const struct build_input input = {device, argv, language->source_name, source, size};
+    const struct build_input input = {device, line.argv, bundle.files, bundle.n};
     struct jail_status status;
     int result = jails_build(engine, &input, build_ns(engine), ret, &status, &finding->log, &err);
     if (result < 0)
@@ -145,8 +185,8 @@ static int compile_reference(kgrade *engine, const struct task *task, const stru
                              const struct bytes *source, struct bytes *ret, struct finding *finding)
 {
     kgrade_error err = {.code = ""};
-    const struct build_input input = {recipe->device, recipe->argv, recipe->source_name,
-                                      source->data, source->size};
+    const struct bundle_file file = {recipe->source_name, (const char *)source->data, source->size};
+    const struct build_input input = {recipe->device, recipe->argv, &file, 1};
     struct jail_status status;
     int result = jails_build(engine, &input, build_ns(engine), ret, &status, &finding->log, &err);
     if (result < 0)

@@ -396,14 +396,14 @@ char *worker_log(const struct worker *worker)
     return jails_log(worker->output);
 }
 
-static int write_source(const char *folder, const struct build_input *input, kgrade_error *err)
+static int write_file(const char *folder, const struct bundle_file *file, kgrade_error *err)
 {
     cleanup_free char *path = NULL;
-    if (asprintf(&path, "%s/src/%s", folder, input->source_name) < 0) {
+    if (asprintf(&path, "%s/src/%s", folder, file->name) < 0) {
         path = NULL;
         return fail(err, "out_of_memory", NULL, "No memory for a path.");
     }
-    return io_write_file(path, input->source, input->source_size, err);
+    return io_write_file(path, file->text, file->size, err);
 }
 
 static int wait_for_end(struct jail *jail, uint64_t deadline, struct jail_status *ret,
@@ -436,8 +436,9 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
     /* 0777: the jail runs as another user; the folder above cannot be listed. */
     if (mkdir(src, 0755) || mkdir(out, 0777) || chmod(out, 0777) || chmod(src, 0755))
         return fail_errno(err, "file_unwritable", NULL, "The build folder could not be made");
-    if (write_source(folder, input, err))
-        return -1;
+    for (size_t i = 0; i < input->n_files; i++)
+        if (write_file(folder, &input->files[i], err))
+            return -1;
     struct jail_bind binds[JAIL_MAX_BINDS];
     size_t n = gather_binds(input->device, STEP_BUILD, binds);
     if (n + 2 > JAIL_MAX_BINDS)

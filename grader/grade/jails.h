@@ -2,6 +2,7 @@
 #ifndef KGRADE_JAILS_H
 #define KGRADE_JAILS_H
 
+#include "../build/bundle.h"
 #include "../wire.h"
 #include "engine.h"
 
@@ -71,9 +72,8 @@ int jails_memory_file(const char *name, const void *data, size_t size, kgrade_er
 struct build_input {
     const struct device *device; /* for its binds; NULL: none */
     const char *const *argv;
-    const char *source_name;
-    const void *source;
-    size_t source_size;
+    const struct bundle_file *files; /* what is in /src */
+    size_t n_files;
 };
 int jails_build(kgrade *engine, const struct build_input *input, uint64_t wall_ns,
                 struct bytes *ret, struct jail_status *ret_status, char **ret_log,

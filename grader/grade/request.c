@@ -4,6 +4,7 @@
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
+#include "../build/bundle.h"
 #include "../quote.h"
 #include "../recording.h"
 #include "grade.h"
@@ -65,7 +66,8 @@ static int check_request(const struct task_set *tasks, const kgrade_request *r,
     if (!is_utf8(r->source, r->source_size))
         return fail(err, "source_not_utf8", "Save the source as UTF-8 without NUL bytes.",
                     "The source is not UTF-8 text.");
-    return 0;
+    cleanup_bundle struct bundle bundle = {.json = NULL};
+    return bundle_open(*ret_language, r->source, r->source_size, &bundle, err);
 }
 
 int kgrade_check_request(kgrade *engine, const kgrade_request *request, kgrade_error *err)

@@ -1,13 +1,15 @@
 #include "body.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 
 #define GRADE_HINT                                                                                 \
-    "A request to grade is a JSON object with the strings \"task\", \"device\" and \"source\", "   \
-    "and "                                                                                         \
-    "if wanted \"language\", \"reuse\" and \"deadline_s\"."
+    "A request to grade is a JSON object with the strings \"task\", \"device\" and \"source\" "    \
+    "(or an "                                                                                      \
+    "object \"files\" of several), and if wanted \"language\", \"reuse\" and \"deadline_s\"."
 
 /* The parser recurses once per level and stops at 2048; this stops it where no honest body goes. */
 static int check_depth(const char *text, size_t size, kgrade_error *err)
@@ -106,16 +108,17 @@ static const char *type_name(const json_t *value)
 /* What a field may hold, and where it goes. */
 struct field {
     const char *name;
-    enum { TEXT, SECONDS, CHOICE } kind;
+    enum { TEXT, SECONDS, CHOICE, FILES } kind;
     bool required;
     void *value;
 };
 
 static int read_field(const struct field *f, const json_t *value, kgrade_error *err)
 {
-    static const char *const expected[] = {"a string", "a number", "a boolean"};
+    static const char *const expected[] = {"a string", "a number", "a boolean", "an object"};
     bool right = f->kind == TEXT      ? json_is_string(value)
                  : f->kind == SECONDS ? json_is_number(value)
+                 : f->kind == FILES   ? json_is_object(value)
                                       : json_is_boolean(value);
     if (!right)
         return fail(err, "wrong_type", GRADE_HINT, "The field \"%s\" is %s where %s is expected.",
@@ -124,6 +127,8 @@ static int read_field(const struct field *f, const json_t *value, kgrade_error *
         *(const char **)f->value = json_string_value(value);
     else if (f->kind == CHOICE)
         *(bool *)f->value = json_is_true(value);
+    else if (f->kind == FILES)
+        *(const json_t **)f->value = value;
     else
         *(double *)f->value = json_number_value(value);
     return 0;
@@ -139,6 +144,40 @@ static int check_deadline(const json_t *root, double seconds, kgrade_error *err)
                 BODY_MAX_DEADLINE_S);
 }
 
+/* Several files become one source, which the body then holds as if it had come so. */
+static int take_files(json_t *root, const json_t *files, struct body_grade *body, kgrade_error *err)
+{
+    if (files && body->grade.source)
+        return fail(err, "unknown_field", GRADE_HINT,
+                    "A source is given as \"source\" or as \"files\", not both.");
+    if (!files && !body->grade.source)
+        return fail(err, "missing_field", GRADE_HINT, "The field \"source\" is missing.");
+    if (!files)
+        return 0;
+    cleanup_free kgrade_file *list = calloc(json_object_size(files) + 1, sizeof *list);
+    cleanup_free char *text = NULL;
+    size_t n = 0;
+    const char *name;
+    const json_t *one;
+    json_object_foreach((json_t *)files, name, one)
+    {
+        if (!json_is_string(one))
+            return fail(err, "wrong_type", GRADE_HINT,
+                        "The file \"%.100s\" is %s where a string is expected.", name,
+                        type_name(one));
+        if (list)
+            list[n++] = (kgrade_file){name, json_string_value(one), json_string_length(one)};
+    }
+    if (!list)
+        return fail(err, "out_of_memory", NULL, "There is no memory for the source.");
+    if (kgrade_bundle(list, n, &text, err))
+        return -1;
+    if (json_object_set_new(root, "source", json_string(text)))
+        return fail(err, "out_of_memory", NULL, "There is no memory for the source.");
+    body->grade.source = json_string_value(json_object_get(root, "source"));
+    return 0;
+}
+
 int body_grade(json_t *root, struct body_grade *ret, kgrade_error *err)
 {
     if (!json_is_object(root))
@@ -146,11 +185,13 @@ int body_grade(json_t *root, struct body_grade *ret, kgrade_error *err)
                     type_name(root));
 
     struct body_grade body = {0};
+    const json_t *files = NULL;
     const struct field fields[] = {
         {"task", TEXT, true, &body.grade.task},
         {"device", TEXT, true, &body.grade.device},
         {"language", TEXT, false, &body.grade.language},
-        {"source", TEXT, true, &body.grade.source},
+        {"source", TEXT, false, &body.grade.source},
+        {"files", FILES, false, &files},
         {"reuse", CHOICE, false, &body.reuse},
         {"deadline_s", SECONDS, false, &body.deadline_s},
     };
@@ -175,7 +216,7 @@ int body_grade(json_t *root, struct body_grade *ret, kgrade_error *err)
         if (fields[i].required && !*(const char **)fields[i].value)
             return fail(err, "missing_field", GRADE_HINT, "The field \"%s\" is missing.",
                         fields[i].name);
-    if (check_deadline(root, body.deadline_s, err))
+    if (check_deadline(root, body.deadline_s, err) || take_files(root, files, &body, err))
         return -1;
     body.grade.source_size = json_string_length(json_object_get(root, "source"));
     *ret = body;

@@ -42,6 +42,8 @@ static const struct problem {
     {"task_not_for_device", 422, "The task cannot be graded on this device"},
     {"empty_source", 422, "The source is empty"},
     {"source_not_utf8", 422, "The source is not UTF-8"},
+    {"bad_bundle", 422, "The files cannot be taken"},
+    {"no_source_file", 422, "There is nothing to compile"},
     {"rate_limited", 429, "Too many requests"},
     {"quota_exceeded", 429, "Too many grades of yours are waiting"},
     {"client_gone", 499, "The client went away"},

@@ -53,9 +53,16 @@ class Fuzzer:
         kinds = schema.get("type", "object")
         kind = self.pick(kinds) if isinstance(kinds, list) else kinds
         if kind == "object":
+            if name == "files":
+                return {self.pick(["candidate.c", "other.c", "part.h", "../part.h"]): self.text("source")
+                        for _ in range(self.random.randint(1, 3))}
             required = schema.get("required", [])
+            alternatives = [one["required"] for one in schema.get("oneOf", [])]
+            if alternatives:
+                required = required + self.pick(alternatives)
+            either = {key for one in alternatives for key in one}
             return {key: self.value(part, key) for key, part in schema.get("properties", {}).items()
-                    if key in required or self.chance(30)}
+                    if key in required or (key not in either and self.chance(30))}
         if kind == "array":
             return [self.value(schema["items"], name) for _ in range(self.random.randint(schema.get("minItems", 0), 3))]
         if kind in ("number", "integer"):

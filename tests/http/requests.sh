@@ -117,6 +117,12 @@ post "task that climbs" 404 unknown_task '{"task":"../'"$task"'","device":"openc
 post "empty task" 404 unknown_task '{"task":"","device":"opencl","source":"x"}'
 post "unknown device" 422 unknown_device '{"task":"'"$task"'","device":"abacus","source":"x"}'
 post "unknown language" 422 unknown_language "{$good,\"language\":\"cobol\",\"source\":\"x\"}"
+post "source and files" 422 unknown_field "{$good,\"source\":\"x\",\"files\":{\"a.c\":\"\"}}"
+post "files that are a list" 422 wrong_type "{$good,\"files\":[\"a.c\"]}"
+post "a file that is no text" 422 wrong_type "{$good,\"files\":{\"a.c\":1}}"
+post "a file that climbs" 422 bad_bundle "{$good,\"files\":{\"../a.c\":\"\"}}"
+post "no files" 422 no_source_file "{$good,\"files\":{}}"
+post "nothing to compile among the files" 422 no_source_file "{$good,\"files\":{\"a.h\":\"\"}}"
 post "empty source" 422 empty_source "{$good,\"source\":\"\"}"
 
 # A source of more than a mebibyte in a body of less than two.
