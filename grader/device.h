@@ -21,6 +21,7 @@ struct device_language {
     const char *name;        /* in requests: "c", "cuda" */
     const char *source_name; /* what the source file is called in the build jail: "candidate.c" */
     const char *baseline;    /* file in a task's folder: "baseline.opencl.c" */
+    const char *const *flags; /* that a candidate may ask for, NULL-terminated; see build/flags.h */
 };
 
 #define DEVICE_MAX_COMPILE_ARGS 64

@@ -10,7 +10,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../grade/jails.h"
-#include "bundle.h"
+#include "flags.h"
 
 #define DEFAULT_BUILD_TIMEOUT_S 60.0
 #define SOURCE_FOLDER "/src/" /* in the build jail */
@@ -103,39 +103,69 @@ static void keep(kgrade *engine, const char *key, const struct bytes *library)
     pthread_mutex_unlock(&engine->cache_lock);
 }
 
-/* A command line, and where the paths in it are. */
+/* A command line, and where what it points to is. */
 struct command_line {
     const char *argv[DEVICE_MAX_COMPILE_ARGS];
+    size_t n;
+    struct flags flags;
     char paths[BUNDLE_MAX_FILES][sizeof SOURCE_FOLDER + BUNDLE_MAX_NAME];
 };
 
-/* In the place of the one source that a device names, all that are to be compiled. */
-static int name_sources(const struct device_language *language, const struct bundle *bundle,
-                        struct command_line *line, kgrade_error *err)
+static int append(struct command_line *line, const char *argument, kgrade_error *err)
 {
-    size_t n = 0, at = 0, sources = 0;
-    while (line->argv[n])
-        n++;
-    while (at < n && (strncmp(line->argv[at], SOURCE_FOLDER, strlen(SOURCE_FOLDER)) ||
-                      strcmp(line->argv[at] + strlen(SOURCE_FOLDER), language->source_name)))
-        at++;
-    if (at == n)
-        return fail(err, "compiler_missing", NULL, "The compiler is not told what to compile.");
-    const char *rest[DEVICE_MAX_COMPILE_ARGS];
-    memcpy(rest, line->argv + at + 1, (n - at) * sizeof *rest); /* with the NULL */
+    if (line->n + 1 == DEVICE_MAX_COMPILE_ARGS)
+        return fail(err, "flag_not_allowed", "Put several files into one.",
+                    "The compiler's command line would have more than %d arguments.",
+                    DEVICE_MAX_COMPILE_ARGS - 1);
+    line->argv[line->n++] = argument;
+    line->argv[line->n] = NULL;
+    return 0;
+}
+
+static bool names_source(const struct device_language *language, const char *argument)
+{
+    return !strncmp(argument, SOURCE_FOLDER, strlen(SOURCE_FOLDER)) &&
+           !strcmp(argument + strlen(SOURCE_FOLDER), language->source_name);
+}
+
+static int append_sources(const struct device_language *language, const struct bundle *bundle,
+                          struct command_line *line, kgrade_error *err)
+{
+    for (size_t i = 0; i < line->flags.n; i++)
+        if (append(line, line->flags.list[i], err))
+            return -1;
     for (size_t i = 0; i < bundle->n; i++) {
         if (!bundle_is_source(language, &bundle->files[i]))
             continue;
-        if (n + sources + 1 >= DEVICE_MAX_COMPILE_ARGS)
-            return fail(err, "too_many_arguments", NULL,
-                        "The compiler's command line is too long.");
-        snprintf(line->paths[sources], sizeof line->paths[0], SOURCE_FOLDER "%s",
-                 bundle->files[i].name);
-        line->argv[at + sources] = line->paths[sources];
-        sources++;
+        snprintf(line->paths[i], sizeof line->paths[0], SOURCE_FOLDER "%s", bundle->files[i].name);
+        if (append(line, line->paths[i], err))
+            return -1;
     }
-    memcpy(line->argv + at + sources, rest, (n - at) * sizeof *rest);
     return 0;
+}
+
+/* The device's command line; in the place of the one source that it names stand the candidate's flags and sources. */
+static int write_command(const struct device *device, const struct device_language *language,
+                         const char *target, const struct bundle *bundle, struct command_line *ret,
+                         kgrade_error *err)
+{
+    const char *argv[DEVICE_MAX_COMPILE_ARGS];
+    ret->n = 0;
+    if (device->compile(language, target, argv, err) ||
+        flags_read(language, bundle, &ret->flags, err))
+        return -1;
+    for (size_t i = 0; argv[i]; i++)
+        if (names_source(language, argv[i]) ? append_sources(language, bundle, ret, err)
+                                            : append(ret, argv[i], err))
+            return -1;
+    return 0;
+}
+
+static int blame_command(const kgrade_error *err, struct finding *finding)
+{
+    if (strcmp(err->code, "flag_not_allowed"))
+        return finding_infrastructure(finding, err);
+    return finding_set(finding, KGRADE_BUILD_FAILED, err->code, err->hint, "%s", err->message);
 }
 
 int build_candidate(kgrade *engine, const struct device *device,
@@ -147,9 +177,8 @@ int build_candidate(kgrade *engine, const struct device *device,
     char key[HASH_HEX];
     cleanup_bundle struct bundle bundle = {.json = NULL};
     if (bundle_open(language, source, size, &bundle, &err) ||
-        device->compile(language, target, line.argv, &err) ||
-        name_sources(language, &bundle, &line, &err))
-        return finding_infrastructure(finding, &err);
+        write_command(device, language, target, &bundle, &line, &err))
+        return blame_command(&err, finding);
     make_key(line.argv, source, size, key);
     *ret_cached = recall(engine, key, ret);
     if (*ret_cached)

@@ -15,7 +15,7 @@
 
 static bool is_bundle(const char *source, size_t size)
 {
-    return size > strlen(PREFIX) && !memcmp(source, PREFIX, strlen(PREFIX));
+    return size >= strlen(PREFIX) && !memcmp(source, PREFIX, strlen(PREFIX));
 }
 
 /* No path, nothing hidden, nothing that a compiler would take for an option. */

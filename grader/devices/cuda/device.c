@@ -280,9 +280,25 @@ static json_t *describe_kernel(const void *image, size_t size, const char *kerne
                      (json_int_t)r.spills);
 }
 
+static const char *const allowed_flags[] = {
+    "--use_fast_math",
+    "-use_fast_math",
+    "-fmad=false",
+    "-maxrregcount=#",
+    "--maxrregcount=#",
+    "-Xptxas=-dlcm=ca",
+    "-Xptxas=-dlcm=cg",
+    "--extra-device-vectorization",
+    "--expt-relaxed-constexpr",
+    "--expt-extended-lambda",
+    "-std=c++20",
+    "-D@",
+    NULL,
+};
+
 static const struct device_language languages[] = {
-    {"cuda", "candidate.cu", "baseline.cuda.cu"},
-    {NULL, NULL, NULL},
+    {"cuda", "candidate.cu", "baseline.cuda.cu", allowed_flags},
+    {NULL, NULL, NULL, NULL},
 };
 
 const struct device device_cuda = {

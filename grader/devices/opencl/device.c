@@ -6,8 +6,10 @@
 #include "../../../sandbox/base/fail.h"
 #include "device.h"
 
-static const struct device_language languages[] = {{"c", "candidate.c", "baseline.opencl.c"},
-                                                   {NULL, NULL, NULL}};
+static const char *const allowed_flags[] = {"-O1", "-O3", "-ffast-math", "-D@", NULL};
+
+static const struct device_language languages[] = {
+    {"c", "candidate.c", "baseline.opencl.c", allowed_flags}, {NULL, NULL, NULL, NULL}};
 
 static int compile(const struct device_language *language, const char *target,
                    const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err)
