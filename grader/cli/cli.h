@@ -2,10 +2,10 @@
  * The kgrade program: what its files share.
  *
  * main.c finds the command, options.c reads its options, commands.c and grade.c carry commands out,
- * table.c and describe.c print for people, progress.c draws the moving line, text.c holds pure
- * helpers, db.c looks after the database of a server, remote/ talks to a server.  The program knows
- * libkgrade by its public header alone, and the server by its HTTP interface and its database by
- * SQLite.
+ * table.c and describe.c print for people, report/ writes a page, progress.c draws the moving line,
+ * text.c holds pure helpers, db.c looks after the database of a server, remote/ talks to a server.
+ * The program knows libkgrade by its public header alone, and the server by its HTTP interface and
+ * its database by SQLite.
  */
 #ifndef KGRADE_CLI_H
 #define KGRADE_CLI_H
@@ -42,6 +42,7 @@ enum option_id {
     OPTION_DOT,
     OPTION_OUTPUT,
     OPTION_RECORDING,
+    OPTION_REPORT,
     OPTION_ISOLATION,
     OPTION_PRECISION,
     OPTION_MAX_SAMPLES,
@@ -53,7 +54,7 @@ enum option_id {
 /* A command line, read. */
 struct cli {
     kgrade_options options;
-    const char *task, *device, *language, *output, *recording;
+    const char *task, *device, *language, *output, *recording, *report;
     const char *server, *token_file;
     const char *local_only; /* an option that only means something on this machine; NULL: none */
     bool json, dot, reuse, help, version;
@@ -66,7 +67,7 @@ struct command {
     const char *arguments; /* for the usage line */
     const char *summary;   /* one line for `kgrade --help` */
     const char *detail;    /* for `kgrade COMMAND --help` */
-    int n_arguments;       /* exactly so many */
+    int n_arguments;       /* exactly so many; or more where `arguments` has "..." */
     const enum option_id *options;
     enum cli_exit (*run)(const struct cli *cli);
 };
@@ -124,5 +125,14 @@ bool doctor_ready(const json_t *report);
 /* table.c */
 /* A result of schema kgrade.grade/1, for people, to stdout. */
 void table_print_result(const json_t *result);
+struct grid;
+/* The table of its cases alone; grid_free. */
+void table_fill(const json_t *cases, struct grid *ret);
+/* Pieces of it in words, without line breaks of their own.  Callers free; NULL: there is nothing to say. */
+/* What is wrong with an element of "cases". */
+char *table_mistake(const json_t *one);
+/* How the times were taken: told once, for the first case that has times. */
+char *table_method(const json_t *cases);
+char *table_steps(const json_t *steps);
 
 #endif

@@ -1,62 +1,22 @@
 /* `kgrade grade` and `kgrade replay`. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "cli.h"
 #include "progress.h"
 #include "remote/commands.h"
+#include "report/report.h"
+#include "sources.h"
 
 static void free_result(kgrade_result **result)
 {
     kgrade_result_free(*result);
 }
 #define cleanup_result __attribute__((cleanup(free_result)))
-
-/* Standard input to its end, at most limit bytes. */
-static int read_stdin(size_t limit, struct bytes *ret, kgrade_error *error)
-{
-    size_t room = 1 << 16, size = 0;
-    cleanup_free uint8_t *data = malloc(room + 1);
-    for (;;) {
-        if (!data)
-            return fail(error, "out_of_memory", NULL, "No memory for the text on standard input.");
-        ssize_t k = read(STDIN_FILENO, data + size, room - size);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return fail_errno(error, "file_unreadable", NULL, "Cannot read standard input");
-        if (k == 0)
-            break;
-        size += (size_t)k;
-        if (size > limit)
-            return fail(error, "file_too_large", NULL, "Standard input is longer than %zu bytes.",
-                        limit);
-        if (size == room) {
-            room *= 2;
-            uint8_t *larger = realloc(data, room + 1);
-            if (!larger)
-                return fail(error, "out_of_memory", NULL,
-                            "No memory for the text on standard input.");
-            data = larger;
-        }
-    }
-    data[size] = 0;
-    ret->data = steal_pointer(&data);
-    ret->size = size;
-    return 0;
-}
-
-static int read_input(const char *path, size_t limit, struct bytes *ret, kgrade_error *error)
-{
-    return strcmp(path, "-") ? io_read_file(path, limit, ret, error)
-                             : read_stdin(limit, ret, error);
-}
 
 enum cli_exit cli_exit_of(const char *verdict)
 {
@@ -84,13 +44,25 @@ static enum cli_exit keep_recording(const char *path, const kgrade_result *resul
     return CLI_INFRASTRUCTURE;
 }
 
+/* The graph of the recording as JSON, for the report; NULL: there is none, or it cannot be shown. */
+static json_t *graph_of(const kgrade_result *result)
+{
+    size_t size = 0;
+    const void *data = kgrade_result_recording(result, &size);
+    cleanup_free char *text = NULL;
+    if (!data || kgrade_recording_show(data, size, false, &text, NULL))
+        return NULL;
+    return json_loads(text, 0, NULL);
+}
+
 /* The request that is graded: a source or a recording. */
 struct work {
     const kgrade_request *request;
     const struct bytes *recording;
 };
 
-static enum cli_exit carry_out(const struct cli *cli, const struct work *work, char **ret_json)
+static enum cli_exit carry_out(const struct cli *cli, const struct work *work, char **ret_json,
+                               json_t **ret_graph)
 {
     progress_catch_signals();
     enum cli_exit status = CLI_INFRASTRUCTURE;
@@ -124,6 +96,8 @@ static enum cli_exit carry_out(const struct cli *cli, const struct work *work, c
         enum cli_exit kept = keep_recording(cli->recording, result);
         status = kept > status ? kept : status;
     }
+    if (cli->report)
+        *ret_graph = graph_of(result);
     *ret_json = strdup(kgrade_result_json(result));
     if (!*ret_json) {
         fputs("kgrade: There is no memory for the result.\n", stderr);
@@ -132,30 +106,50 @@ static enum cli_exit carry_out(const struct cli *cli, const struct work *work, c
     return status;
 }
 
-static enum cli_exit run(const struct cli *cli, const struct work *work)
+/* Prints the result and writes the report as the options say; status when that went well. */
+static enum cli_exit show(const struct cli *cli, const char *json, const json_t *graph,
+                          enum cli_exit status)
 {
-    cleanup_free char *json = NULL;
-    enum cli_exit status = work->request && remote_server(cli)
-                               ? remote_grade(cli, work->request, &json)
-                               : carry_out(cli, work, &json);
-    if (!json) {
-        /* The engine is closed by now; what it left would stay otherwise. */
-        if (progress_signal())
-            progress_die_of_signal();
-        return status;
-    }
-    if (cli->json) {
+    if (cli->json)
         puts(json);
+    if (cli->json && !cli->report)
         return status;
-    }
     json_error_t where;
     json_auto_t *result = json_loads(json, 0, &where);
     if (!result) {
         fprintf(stderr, "kgrade: The result is not JSON: %s\n", where.text);
         return CLI_INFRASTRUCTURE;
     }
-    table_print_result(result);
+    if (!cli->json)
+        table_print_result(result);
+    kgrade_error error = {0};
+    if (cli->report && report_write(cli->report, result, graph, &error)) {
+        cli_print_error(&error);
+        return CLI_INFRASTRUCTURE;
+    }
     return status;
+}
+
+static enum cli_exit run(const struct cli *cli, const struct work *work)
+{
+    cleanup_free char *json = NULL;
+    json_auto_t *graph = NULL;
+    kgrade_error error = {0};
+    /* Better said before the grade than after it. */
+    if (cli->report && report_check(cli->report, &error)) {
+        cli_print_error(&error);
+        return CLI_USAGE;
+    }
+    enum cli_exit status = work->request && remote_server(cli)
+                               ? remote_grade(cli, work->request, &json)
+                               : carry_out(cli, work, &json, &graph);
+    if (!json) {
+        /* The engine is closed by now; what it left would stay otherwise. */
+        if (progress_signal())
+            progress_die_of_signal();
+        return status;
+    }
+    return show(cli, json, graph, status);
 }
 
 static enum cli_exit need_task(const char *command)
@@ -173,7 +167,7 @@ enum cli_exit command_grade(const struct cli *cli)
                                 cli->local_only);
     cleanup_bytes struct bytes source = {0};
     kgrade_error error;
-    if (read_input(cli->arguments[0], KGRADE_MAX_SOURCE_BYTES, &source, &error)) {
+    if (sources_read(cli->arguments, (size_t)cli->n_arguments, &source, &error)) {
         cli_print_error(&error);
         return CLI_USAGE;
     }
@@ -193,7 +187,7 @@ enum cli_exit command_replay(const struct cli *cli)
         return need_task("replay");
     cleanup_bytes struct bytes recording = {0};
     kgrade_error error;
-    if (read_input(cli->arguments[0], CLI_MAX_RECORDING_BYTES, &recording, &error)) {
+    if (sources_read_input(cli->arguments[0], CLI_MAX_RECORDING_BYTES, &recording, &error)) {
         cli_print_error(&error);
         return CLI_USAGE;
     }

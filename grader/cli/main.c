@@ -9,10 +9,13 @@
 
 static const char grade_detail[] =
     "Grades the candidate in FILE (\"-\": standard input) and prints a table, or the JSON with\n"
-    "--json.  On a terminal, progress is shown while it works.\n"
+    "--json.  On a terminal, progress is shown while it works.  Of several files those with the\n"
+    "language's extension (.c, .cu) are compiled and linked, the others are there to be included.\n"
+    "With --report the result is also written as a page for a browser, which draws the samples,\n"
+    "rooflines and recorded graphs.\n"
     "\n"
     "    kgrade new vector_add -o add.c\n"
-    "    kgrade grade add.c --task vector_add";
+    "    kgrade grade add.c --task vector_add --report add.html";
 
 static const char status_detail[] = "Tells how far the grade ID is on the server, or its result.";
 
@@ -62,11 +65,12 @@ static const char db_check_detail[] =
     "Changes nothing; kgraded may go on using it.";
 
 static const enum option_id grade_options[] = {
-    OPTION_TASK,      OPTION_DEVICE,     OPTION_LANGUAGE,  OPTION_JSON,
-    OPTION_RECORDING, OPTION_ISOLATION,  OPTION_PRECISION, OPTION_MAX_SAMPLES,
-    OPTION_SERVER,    OPTION_TOKEN_FILE, OPTION_REUSE,     OPTION_END};
+    OPTION_TASK,       OPTION_DEVICE,    OPTION_LANGUAGE,  OPTION_JSON,        OPTION_RECORDING,
+    OPTION_REPORT,     OPTION_ISOLATION, OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_SERVER,
+    OPTION_TOKEN_FILE, OPTION_REUSE,     OPTION_END};
 static const enum option_id replay_options[] = {
-    OPTION_TASK, OPTION_JSON, OPTION_ISOLATION, OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_END};
+    OPTION_TASK,      OPTION_JSON,        OPTION_REPORT, OPTION_ISOLATION,
+    OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_END};
 static const enum option_id server_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_JSON,
                                                 OPTION_END};
 static const enum option_id leaderboard_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE,
@@ -79,7 +83,7 @@ static const enum option_id check_task_options[] = {OPTION_MAX_SAMPLES, OPTION_J
 static const enum option_id recording_show_options[] = {OPTION_JSON, OPTION_DOT, OPTION_END};
 
 const struct command commands[] = {
-    {"grade", "FILE --task TASK ", "grade a candidate", grade_detail, 1, grade_options,
+    {"grade", "FILE... --task TASK ", "grade a candidate", grade_detail, 1, grade_options,
      command_grade},
     {"tasks", "", "list the tasks", tasks_detail, 0, json_option, command_tasks},
     {"show", "TASK ", "print a task's statement", show_detail, 1, json_option, command_show},
@@ -199,7 +203,7 @@ static enum cli_exit run(int argc, char **argv)
     cli.n_arguments = argc - next;
     if (cli.n_arguments < command->n_arguments)
         return options_complain(command->name, "%s needs %s", command->name, command->arguments);
-    if (cli.n_arguments > command->n_arguments)
+    if (cli.n_arguments > command->n_arguments && !strstr(command->arguments, "..."))
         return options_complain(command->name, "%s was not expected.",
                                 cli.arguments[command->n_arguments]);
     return command->run(&cli);

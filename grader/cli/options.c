@@ -26,6 +26,9 @@ static const struct known_option known[] = {
     {OPTION_DOT, 0, "dot", NULL, "Graphviz DOT on standard output"},
     {OPTION_OUTPUT, 'o', "output", "FILE", "write to FILE; an existing one is never overwritten"},
     {OPTION_RECORDING, 0, "recording", "FILE", "keep the recording that was replayed"},
+    {OPTION_REPORT, 0, "report", "FILE",
+     "write a page about the result to FILE, which must not exist: HTML\n"
+     "that needs nothing but itself"},
     {OPTION_ISOLATION, 0, "isolation", "LEVEL",
      "full: refuse to run without it (default); reduced: make do with\n"
      "what the machine gives; reduced-only: for testing"},
@@ -191,6 +194,9 @@ static int apply(const struct command *command, enum option_id id, const char *v
     case OPTION_RECORDING:
         cli->recording = value;
         cli->local_only = "--recording";
+        return 0;
+    case OPTION_REPORT:
+        cli->report = value;
         return 0;
     case OPTION_ISOLATION:
         cli->local_only = "--isolation";

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../sandbox/base/cleanup.h"
@@ -22,8 +23,11 @@ static void print_verdict(const json_t *result)
         colour = TEXT_YELLOW;
 
     printf("%s%s", text_colour(stdout, TEXT_BOLD), text_colour(stdout, colour));
-    for (const char *c = verdict ? verdict : "no verdict"; *c; c++)
-        putchar(*c == '_' ? ' ' : toupper((unsigned char)*c));
+    char words[64];
+    snprintf(words, sizeof words, "%s", verdict ? verdict : "no verdict");
+    for (char *c = words; *c; c++)
+        *c = *c == '_' ? ' ' : (char)toupper((unsigned char)*c);
+    text_print_inline(stdout, words);
     fputs(text_colour(stdout, TEXT_RESET), stdout);
 
     double score = view_number(result, "score");
@@ -165,49 +169,66 @@ static char *value_text(const json_t *worst, const char *key)
     return view_brief(view_at(worst, key));
 }
 
-/* What is wrong with the case: where, what was expected, what came. */
-static void print_mistake(const json_t *one)
+static void write_worst(FILE *f, const json_t *correctness, const char **separator)
 {
-    const json_t *correctness = view_at(one, "correctness");
-    if (!view_false(correctness, "pass"))
-        return;
-    const char *kind = view_string(one, "kind");
-    cleanup_free char *dims = view_assignments(view_at(one, "dims"));
-    printf("\n  %s%s%s%s:", text_colour(stdout, TEXT_RED), kind ? kind : "case",
-           dims && *dims ? " " : "", dims ? dims : "");
-    fputs(text_colour(stdout, TEXT_RESET), stdout);
-
     const json_t *worst = view_at(correctness, "worst");
     cleanup_free char *index = view_brief(view_at(worst, "index"));
     cleanup_free char *expected = value_text(worst, "expected");
     cleanup_free char *got = value_text(worst, "got");
     cleanup_free char *error = view_brief(view_at(worst, "error"));
     const char *parameter = view_string(correctness, "parameter");
+    if (!index)
+        return;
+    fprintf(f, "worst element %s%s%s: expected %s, got %s", index, parameter ? " of " : "",
+            parameter ? parameter : "", expected ? expected : "?", got ? got : "?");
+    if (error)
+        fprintf(f, ", error %s", error);
+    *separator = "; ";
+}
+
+char *table_mistake(const json_t *one)
+{
+    static const struct {
+        const char *key, *words;
+    } counts[] = {{"bad", "wrong"}, {"nan", "not a number"}, {"unwritten", "never written"}};
+    const json_t *correctness = view_at(one, "correctness");
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = view_false(correctness, "pass") ? open_memstream(&text, &size) : NULL;
+    if (!f)
+        return NULL;
     const char *separator = "";
-    if (index) {
-        printf(" worst element %s%s%s: expected %s, got %s", index, parameter ? " of " : "",
-               parameter ? parameter : "", expected ? expected : "?", got ? got : "?");
-        if (error)
-            printf(", error %s", error);
-        separator = ";";
+    write_worst(f, correctness, &separator);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        double n = view_number(correctness, counts[i].key);
+        if (!(n > 0))
+            continue;
+        fprintf(f, "%s%.0f %s", separator, n, counts[i].words);
+        separator = "; ";
     }
-    double bad = view_number(correctness, "bad"), nan = view_number(correctness, "nan");
     double norm = view_number(correctness, "norm");
-    double unwritten = view_number(correctness, "unwritten");
-    if (bad > 0) {
-        printf("%s %.0f wrong", separator, bad);
-        separator = ";";
-    }
-    if (nan > 0) {
-        printf("%s %.0f not a number", separator, nan);
-        separator = ";";
-    }
-    if (unwritten > 0) {
-        printf("%s %.0f never written", separator, unwritten);
-        separator = ";";
-    }
     if (isfinite(norm))
-        printf("%s relative norm of the error %.3g", separator, norm);
+        fprintf(f, "%srelative norm of the error %.3g", separator, norm);
+    fclose(f);
+    return text;
+}
+
+/* What is wrong with the case: where, what was expected, what came. */
+static void print_mistake(const json_t *one)
+{
+    cleanup_free char *mistake = table_mistake(one);
+    if (!mistake)
+        return;
+    const char *kind = view_string(one, "kind");
+    cleanup_free char *dims = view_assignments(view_at(one, "dims"));
+    printf("\n  %s", text_colour(stdout, TEXT_RED));
+    text_print_inline(stdout, kind ? kind : "case");
+    if (dims && *dims) {
+        putchar(' ');
+        text_print_inline(stdout, dims);
+    }
+    printf(":%s ", text_colour(stdout, TEXT_RESET));
+    text_print_inline(stdout, mistake);
     putchar('\n');
 }
 
@@ -218,17 +239,24 @@ static bool was_tried(const json_t *one)
            view_at(one, "host_overhead");
 }
 
-static void print_cases(const json_t *cases)
+void table_fill(const json_t *cases, struct grid *ret)
 {
-    struct grid grid = {0};
-    fill_headings(&grid, cases);
+    fill_headings(ret, cases);
     size_t i;
     json_t *one;
     json_array_foreach(cases, i, one)
     {
         if (was_tried(one))
-            fill_case(&grid, one);
+            fill_case(ret, one);
     }
+}
+
+static void print_cases(const json_t *cases)
+{
+    struct grid grid = {0};
+    size_t i;
+    json_t *one;
+    table_fill(cases, &grid);
     if (grid.rows > 1) {
         putchar('\n');
         grid_print(&grid, stdout, text_terminal_columns(stdout));
@@ -237,8 +265,7 @@ static void print_cases(const json_t *cases)
     json_array_foreach(cases, i, one) print_mistake(one);
 }
 
-/* How the times were taken: told once, for the first case that has times. */
-static void print_method(const json_t *cases)
+char *table_method(const json_t *cases)
 {
     size_t i;
     json_t *one;
@@ -248,19 +275,25 @@ static void print_method(const json_t *cases)
         if (!isfinite(view_number(time, "median_ns")))
             continue;
         const char *cache = view_string(time, "cache"), *stopped = view_string(time, "stopped");
-        double floor = view_number(time, "floor_ns"),
-               resolution = view_number(time, "resolution_ns");
-        fputs("  measuring    ", stdout);
-        if (cache)
-            printf("cache %s, ", cache);
-        printf("floor %s, resolution %s", text_time(floor).text, text_time(resolution).text);
-        if (stopped) {
-            fputs(", sampling ended by ", stdout);
-            text_print_inline(stdout, stopped);
-        }
-        putchar('\n');
-        return;
+        char *text = NULL;
+        if (asprintf(&text, "%s%s%sfloor %s, resolution %s%s%s", cache ? "cache " : "",
+                     cache ? cache : "", cache ? ", " : "",
+                     text_time(view_number(time, "floor_ns")).text,
+                     text_time(view_number(time, "resolution_ns")).text,
+                     stopped ? ", sampling ended by " : "", stopped ? stopped : "") < 0)
+            return NULL;
+        return text;
     }
+    return NULL;
+}
+
+static void print_line(const char *name, const char *text)
+{
+    if (!text)
+        return;
+    printf("  %-11s  ", name);
+    text_print_inline(stdout, text);
+    putchar('\n');
 }
 
 static void print_environment(const json_t *environment)
@@ -283,21 +316,29 @@ static void print_environment(const json_t *environment)
         putchar('\n');
 }
 
-static void print_steps(const json_t *steps)
+char *table_steps(const json_t *steps)
 {
-    const char *key, *separator = "  time spent   ";
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return NULL;
+    const char *key, *separator = "";
     json_t *value;
     json_object_foreach(view_members(steps), key, value)
     {
         size_t n = strlen(key);
         if (n < 4 || strcmp(key + n - 3, "_ms") != 0 || !(json_number_value(value) > 0))
             continue;
-        printf("%s%.*s %s", separator, (int)(n - 3), key,
-               text_time(json_number_value(value) * 1e6).text);
+        fprintf(f, "%s%.*s %s", separator, (int)(n - 3), key,
+                text_time(json_number_value(value) * 1e6).text);
         separator = ", ";
     }
-    if (*separator == ',')
-        putchar('\n');
+    fclose(f);
+    if (*separator)
+        return text;
+    free(text);
+    return NULL;
 }
 
 void table_print_result(const json_t *result)
@@ -306,7 +347,9 @@ void table_print_result(const json_t *result)
     print_reason(result);
     print_cases(view_at(result, "cases"));
     putchar('\n');
-    print_method(view_at(result, "cases"));
+    cleanup_free char *method = table_method(view_at(result, "cases"));
+    cleanup_free char *steps = table_steps(view_at(result, "steps"));
+    print_line("measuring", method);
     print_environment(view_at(result, "environment"));
-    print_steps(view_at(result, "steps"));
+    print_line("time spent", steps);
 }

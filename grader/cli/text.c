@@ -62,6 +62,31 @@ struct text_short text_time_range(double low_ns, double high_ns)
     return s;
 }
 
+struct text_short text_time_tick(double ns)
+{
+    struct text_short s = {"-"};
+    if (!isfinite(ns))
+        return s;
+    const struct unit *unit = unit_for(ns);
+    snprintf(s.text, sizeof s.text, "%.6g %s", ns / unit->ns, unit->name);
+    return s;
+}
+
+struct text_short text_scaled(double value, const char *unit)
+{
+    static const char prefixes[] = " kMGTPE";
+    struct text_short s = {"-"};
+    if (!isfinite(value))
+        return s;
+    size_t i = 0;
+    while (prefixes[i + 1] && fabs(value) >= 999.95) {
+        value /= 1000;
+        i++;
+    }
+    snprintf(s.text, sizeof s.text, "%.4g %.*s%s", value, i > 0, &prefixes[i], unit);
+    return s;
+}
+
 size_t text_width(const char *utf8)
 {
     size_t width = 0;

@@ -23,6 +23,12 @@ struct text_short text_time_error(double ns, double error_ns);
 /* "19.10–19.90 µs": both ends in the unit of the larger. */
 struct text_short text_time_range(double low_ns, double high_ns);
 
+/* "19.4 µs": as short as it can be, for the numbers of an axis. */
+struct text_short text_time_tick(double ns);
+
+/* "18.2 GB/s" from 1.82e10 and "B/s", up to four significant digits; "-" for NaN and infinities. */
+struct text_short text_scaled(double value, const char *unit);
+
 /* Columns that UTF-8 text takes on a terminal, for text without wide or combining characters. */
 size_t text_width(const char *utf8);
 

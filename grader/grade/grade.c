@@ -429,12 +429,17 @@ static int measure(struct grade *g)
         const struct sampling *s = &g->results[i].sampling;
         if (!g->results[i].sampled || s->verdict == KGRADE_ACCEPTED)
             continue;
-        return finding_set(
-            &g->finding, s->verdict, s->code,
-            s->verdict == KGRADE_UNRESOLVED
-                ? "Grade again when the machine is less busy; the figures are in the result."
-                : "The figures are in the result; an operator should look at the recording.",
-            "%s", s->message);
+        bool noisy = !strcmp(s->code, "too_noisy");
+        finding_set(&g->finding, s->verdict, s->code,
+                    noisy ? "Grade again when the machine is less busy; the figures are in the "
+                            "result."
+                    : s->verdict == KGRADE_UNRESOLVED
+                        ? "Time this kernel on a task with larger cases."
+                        : "The figures are in the result; an operator should look at the "
+                          "recording.",
+                    "%s", s->message);
+        g->finding.retryable = noisy;
+        return -1;
     }
     return 0;
 }

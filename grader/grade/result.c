@@ -76,17 +76,38 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+#define MAX_SAMPLE_NS 1e15 /* ten days; a replayer's word is not trusted to fit an integer */
+
+/* Whole nanoseconds: no clock resolves less. */
+static json_t *samples_json(const struct series *s)
+{
+    json_t *samples = json_array();
+    for (size_t i = 0; i < s->n_kept; i++)
+        json_array_append_new(
+            samples, json_integer(llround(fmax(fmin(s->kept[i], MAX_SAMPLE_NS), -MAX_SAMPLE_NS))));
+    return samples;
+}
+
 static json_t *series_json(const struct series *s, const struct sampling *sampling,
                            const json_t *info)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:O?, s:O?, s:s}",
-                     "median_ns", number(s->time.median), "mean_ns", number(s->time.mean), "min_ns",
-                     number(s->time.min), "p10_ns", number(s->time.p10), "p90_ns",
-                     number(s->time.p90), "p99_ns", number(s->time.p99), "stderr_ns",
-                     number(s->time.standard_error), "samples", (json_int_t)s->time.n,
-                     "void_samples", (json_int_t)s->voids, "floor_ns", number(s->floor_ns),
-                     "resolution_ns", json_object_get(info, "resolution_ns"), "cache",
-                     json_object_get(info, "cache"), "stopped", sampling->stopped);
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:O?, s:O?, s:s, s:o}", "median_ns",
+        number(s->time.median), "mean_ns", number(s->time.mean), "min_ns", number(s->time.min),
+        "p10_ns", number(s->time.p10), "p90_ns", number(s->time.p90), "p99_ns", number(s->time.p99),
+        "stderr_ns", number(s->time.standard_error), "samples", (json_int_t)s->time.n,
+        "void_samples", (json_int_t)s->voids, "floor_ns", number(s->floor_ns), "resolution_ns",
+        json_object_get(info, "resolution_ns"), "cache", json_object_get(info, "cache"), "stopped",
+        sampling->stopped, "samples_ns", samples_json(s));
+}
+
+static json_t *roofline_json(const struct roofline *r)
+{
+    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o}", "fraction", number(r->fraction),
+                     "bound", r->bound, "bytes", (json_int_t)r->bytes, "operations",
+                     (json_int_t)r->operations, "memory_bytes_per_s", number(r->memory_bytes_per_s),
+                     "cache_bytes_per_s", number(r->cache_bytes_per_s), "operations_per_s",
+                     number(r->operations_per_s));
 }
 
 static json_t *overhead_json(const struct host_overhead *o)
@@ -126,9 +147,7 @@ json_t *case_result_json(const struct case_result *r, const struct task *task, c
                         json_pack("{s:o, s:o, s:o, s:f}", "value", number(s->speedup), "low",
                                   number(s->low), "high", number(s->high), "confidence", 0.95));
     if (r->roofline.fraction >= 0)
-        json_object_set_new(json, "roofline",
-                            json_pack("{s:o, s:s}", "fraction", number(r->roofline.fraction),
-                                      "bound", r->roofline.bound));
+        json_object_set_new(json, "roofline", roofline_json(&r->roofline));
     return json;
 }
 

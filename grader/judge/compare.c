@@ -18,6 +18,25 @@ static double excess(double got, double expected, const struct tolerance *t, dou
     return allowed > 0 ? *ret_error / allowed : INFINITY;
 }
 
+static double expected_at(enum dtype type, const void *expected, uint64_t i)
+{
+    return dtype_is_float(type) ? ((const double *)expected)[i]
+                                : (double)((const int64_t *)expected)[i];
+}
+
+static void look_around(enum dtype type, const void *got, const void *expected,
+                        struct comparison *c)
+{
+    uint64_t half = COMPARE_AROUND / 2;
+    c->around_first = c->worst_index > half ? c->worst_index - half : 0;
+    uint64_t n = c->count - c->around_first;
+    c->n_around = n < COMPARE_AROUND ? (size_t)n : COMPARE_AROUND;
+    for (size_t i = 0; i < c->n_around; i++) {
+        c->around_expected[i] = expected_at(type, expected, c->around_first + i);
+        c->around_got[i] = dtype_load_double(type, got, c->around_first + i);
+    }
+}
+
 void compare_output(enum dtype type, const void *got, const void *poison, const void *expected,
                     uint64_t count, const struct tolerance *tolerance, struct comparison *ret)
 {
@@ -26,8 +45,7 @@ void compare_output(enum dtype type, const void *got, const void *poison, const 
     struct comparison c = {.count = count, .norm_ok = true};
     double worst = -1, difference2 = 0, expected2 = 0;
     for (uint64_t i = 0; i < count; i++) {
-        double e =
-            is_float ? ((const double *)expected)[i] : (double)((const int64_t *)expected)[i];
+        double e = expected_at(type, expected, i);
         double g = dtype_load_double(type, got, i), error;
         double x = excess(g, e, tolerance, &error);
         if (!is_float) {
@@ -60,6 +78,7 @@ void compare_output(enum dtype type, const void *got, const void *poison, const 
     c.norm = expected2 > 0 ? sqrt(difference2 / expected2) : sqrt(difference2);
     if (tolerance)
         c.norm_ok = c.norm <= (expected2 > 0 ? tolerance->norm : tolerance->absolute);
+    look_around(type, got, expected, &c);
     *ret = c;
 }
 

@@ -4,6 +4,8 @@
 
 #include "../task/task.h"
 
+#define COMPARE_AROUND 16u /* elements that are shown around the worst one, itself included */
+
 struct comparison {
     uint64_t count;
     uint64_t bad;       /* elements outside the tolerance, non-finite mismatches included */
@@ -18,6 +20,10 @@ struct comparison {
     uint64_t worst_index;
     double worst_error; /* |got - expected|; infinite when just one of them is finite or a number */
     double worst_expected, worst_got;
+    /* The worst element and its neighbours; n_around 0: not known. */
+    uint64_t around_first; /* index */
+    size_t n_around;
+    double around_expected[COMPARE_AROUND], around_got[COMPARE_AROUND];
 };
 
 /* got: count elements of type; poison: the same number of bytes, or NULL when there was none; expected: double for float

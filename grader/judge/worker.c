@@ -153,14 +153,28 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+static json_t *numbers(const double *values, size_t n)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(array, number(values[i]));
+    return array;
+}
+
 static json_t *comparison_json(const struct comparison *c, const char *param)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, s:o, s:o}}", "parameter", param,
-                     "count", (json_int_t)c->count, "bad", (json_int_t)c->bad, "nan",
-                     (json_int_t)c->nan, "unwritten", (json_int_t)c->unwritten, "norm",
-                     number(c->norm), "worst", "index", (json_int_t)c->worst_index, "error",
-                     number(c->worst_error), "expected", number(c->worst_expected), "got",
-                     number(c->worst_got));
+    json_t *json = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, s:o, s:o}}", "parameter",
+                             param, "count", (json_int_t)c->count, "bad", (json_int_t)c->bad, "nan",
+                             (json_int_t)c->nan, "unwritten", (json_int_t)c->unwritten, "norm",
+                             number(c->norm), "worst", "index", (json_int_t)c->worst_index, "error",
+                             number(c->worst_error), "expected", number(c->worst_expected), "got",
+                             number(c->worst_got));
+    if (c->n_around && !comparison_passes(c))
+        json_object_set_new(json, "around",
+                            json_pack("{s:I, s:o, s:o}", "first", (json_int_t)c->around_first,
+                                      "expected", numbers(c->around_expected, c->n_around), "got",
+                                      numbers(c->around_got, c->n_around)));
+    return json;
 }
 
 static const char *code_of(const struct comparison *c)

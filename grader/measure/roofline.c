@@ -30,6 +30,11 @@ struct roofline roofline_of(const struct task *task, const int64_t *dims, const 
     double memory_ns = (double)bytes / memory, compute_ns = (double)operations / arithmetic;
     r.bound = compute_ns > memory_ns ? "compute" : "memory";
     r.fraction = fmax(memory_ns, compute_ns) / time_ns;
+    r.bytes = bytes;
+    r.operations = operations;
+    r.memory_bytes_per_s = memory * 1e9;
+    r.cache_bytes_per_s = cache * 1e9;
+    r.operations_per_s = arithmetic * 1e9;
     double kept = fmin((double)bytes, value(info, "l2_bytes"));
     double traffic_ns =
         roofline_is_cold(info) ? ((double)bytes - kept) / memory : (double)bytes / cache;

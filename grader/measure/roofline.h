@@ -14,6 +14,9 @@ struct roofline {
     double fraction; /* of the ceiling that binds; negative when the task's formulas give nothing */
     const char *bound; /* "memory" or "compute" */
     double least_ns;   /* no honest replay is faster */
+    /* What the fraction was made from, when it is not negative. */
+    int64_t bytes, operations; /* of one replay, by the task's formulas */
+    double memory_bytes_per_s, cache_bytes_per_s, operations_per_s;
 };
 
 /* Whether samples are taken with the caches evicted: the replayer's "cache" is "cold". */

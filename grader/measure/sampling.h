@@ -21,6 +21,7 @@
 #define SAMPLING_JUDGED_EARLY 5u  /* draws among the first SAMPLING_MIN_SAMPLES */
 #define SAMPLING_JUDGE_ONE_IN 16u /* of those that follow */
 #define SAMPLING_NOISE_LIMIT 0.25 /* a wider interval than this is no result */
+#define SAMPLING_MAX_KEPT 256u    /* samples of a side that a result shows; the figures use all */
 /* The guard: how far the device's stamps may be from the grader's own clock. */
 #define SAMPLING_GUARD_RELATIVE 0.25
 #define SAMPLING_GUARD_NS 250e3
@@ -44,6 +45,10 @@ struct series {
     struct summary time; /* ns, floor subtracted */
     double floor_ns;
     size_t voids;
+    /* The samples in the order in which they were taken, floor subtracted; when there were more
+     * than SAMPLING_MAX_KEPT, that many at even distances. */
+    double kept[SAMPLING_MAX_KEPT];
+    size_t n_kept;
 };
 
 struct sampling {
@@ -57,6 +62,9 @@ struct sampling {
     char code[48];
     char message[256];
 };
+
+/* Fills ret->kept from all samples of a side. */
+void sampling_keep(const double *samples, size_t n, struct series *ret);
 
 /* Says that the figures cannot stand, and why. */
 void sampling_doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,

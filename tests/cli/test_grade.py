@@ -61,6 +61,43 @@ class Grade(Case):
         self.assertIn("  Log:\n  | ", result.stdout)
         self.assertIn("error", result.stdout)
 
+    def test_several_files(self):
+        # It builds, links and loads, and then enqueues nothing.
+        files = {
+            "entry.c": '#include "part.h"\nvoid vector_add(void) { PART(); }\n',
+            "part.c": '#include "part.h"\nvoid part(void) {}\n',
+            "part.h": "void part(void);\n#define PART part\n",
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                with open(os.path.join(folder, name), "w") as f:
+                    f.write(text)
+            paths = [os.path.join(folder, name) for name in files]
+            result = run("grade", *paths, "--task", "vector_add", *BRIEFLY)
+            self.assert_exit(result, 1)
+            self.assertIn("nothing_enqueued", result.stdout)
+            result = run("grade", *paths[::2], "--task", "vector_add", *BRIEFLY)
+            self.assertIn("undefined symbol: part", result.stdout)
+            for arguments, code in (
+                ([paths[2], paths[2]], "bad_bundle"),
+                ([paths[2], EXAMPLE + ".none"], "file_unreadable"),
+                ([paths[0], "-"], "file_unreadable"),
+            ):
+                result = run("grade", *arguments, "--task", "vector_add", *BRIEFLY)
+                self.assert_exit(result, 2)
+                self.assertIn(f"[{code}]", result.stderr)
+
+    def test_flags(self):
+        needs = "\n#if WANTED != 3\n#error no\n#endif\nvoid vector_add(void) {}\n"
+        for flags, outcome in (
+            ("-DWANTED=3", "nothing_enqueued"),
+            ("-DWANTED=2", "compile_failed"),
+            ("-DWANTED=3 -I/etc", "flag_not_allowed"),
+        ):
+            result = self.grade("// kgrade-flags: " + flags + needs)
+            self.assert_exit(result, 1)
+            self.assertIn(outcome, result.stdout)
+
     def test_bad_requests(self):
         for arguments, code in (
             (["--task", "vector_ad"], "unknown_task"),

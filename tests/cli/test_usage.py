@@ -65,7 +65,7 @@ class Mistakes(Case):
     def test_arguments(self):
         self.assert_mistake(["grade"], "")
         self.assert_mistake(["grade", EXAMPLE], "--task TASK")
-        self.assert_mistake(["grade", EXAMPLE, "more", "--task", "x"], "more was not expected")
+        self.assert_mistake(["grade", EXAMPLE, "more", "--task", "x"], "file_unreadable")
         self.assert_mistake(["show"], "show needs TASK")
         self.assert_mistake(["tasks", "x"], "x was not expected")
 

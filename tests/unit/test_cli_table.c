@@ -112,6 +112,13 @@ static void test_whether_to_try_again(void **state)
         printed(table_print_result, "{\"verdict\": \"infrastructure_error\", \"reason\":"
                                     " {\"code\": \"no_compiler\", \"retryable\": false}}");
     assert_contains(not_again, "code no_compiler; trying again will not help\n");
+    cleanup_free char *hostile = printed(
+        table_print_result, "{\"verdict\": \"a\\u001b[2Jb\", \"cases\": [{\"kind\": "
+                            "\"\\u001b[2J\", \"dims\": {\"\\u001b[2J\": 1}, \"correctness\": "
+                            "{\"pass\": false, \"parameter\": \"\\u001b[2J\", \"worst\": "
+                            "{\"index\": 1}}}]}");
+    assert_null(strchr(hostile, '\033'));
+    assert_contains(hostile, "A?[2JB\n");
 }
 
 /* A newer library may send more, an older one less. */

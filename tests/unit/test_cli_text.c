@@ -41,6 +41,13 @@ static void test_errors_and_ranges_share_the_unit(void **state)
     assert_string_equal(text_time_error(NAN, 5).text, "-");
     assert_string_equal(text_time_range(999, 1001).text, "0.999–1.001 µs");
     assert_string_equal(text_time_range(NAN, 1001).text, "-");
+    assert_string_equal(text_time_tick(19400).text, "19.4 µs");
+    assert_string_equal(text_time_tick(0).text, "0 ns");
+    assert_string_equal(text_time_tick(INFINITY).text, "-");
+    assert_string_equal(text_scaled(1.82e10, "B/s").text, "18.2 GB/s");
+    assert_string_equal(text_scaled(12, "op").text, "12 op");
+    assert_string_equal(text_scaled(999960, "B").text, "1 MB");
+    assert_string_equal(text_scaled(NAN, "B").text, "-");
 }
 
 static void test_width_counts_characters(void **state)
