@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 
-from common import SOURCE_DIR, Case, main, run
+from common import BRIEFLY, SOURCE_DIR, Case, main, run
 
 VECTOR_ADD = os.path.join(SOURCE_DIR, "tasks", "vector_add")
 
@@ -75,7 +75,7 @@ class New(Case):
 
 class CheckTask(Case):
     def test_good(self):
-        result = self.run_accepted("check-task", VECTOR_ADD, "--isolation", "reduced")
+        result = self.run_accepted("check-task", VECTOR_ADD, *BRIEFLY)
         self.assertIn("fit for use", result.stdout)
 
     def test_bad(self):
@@ -84,9 +84,9 @@ class CheckTask(Case):
             shutil.copytree(VECTOR_ADD, copy)
             with open(os.path.join(copy, "baseline.opencl.c"), "w") as f:
                 f.write("void vector_add(void) {}\n")
-            report = self.run_json("check-task", copy, "--isolation", "reduced", "--json", status=1)
+            report = self.run_json("check-task", copy, *BRIEFLY, "--json", status=1)
             self.assertTrue(report["findings"])
-            result = run("check-task", copy, "--isolation", "reduced")
+            result = run("check-task", copy, *BRIEFLY)
             self.assert_exit(result, 1)
             self.assertIn("not fit for use", result.stdout)
 
