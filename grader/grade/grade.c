@@ -228,6 +228,14 @@ static int record_part(struct grade *g, size_t first, size_t n, bool secret)
     return 0;
 }
 
+/* A recording is as large as what the candidate keeps in its own memory. */
+static int blame_recording(struct grade *g, const kgrade_error *err)
+{
+    if (strcmp(err->code, "recording_too_large"))
+        return finding_infrastructure(&g->finding, err);
+    return finding_set(&g->finding, KGRADE_REFUSED, err->code, err->hint, "%s", err->message);
+}
+
 static int record(struct grade *g)
 {
     kgrade_error err = {.code = ""};
@@ -238,7 +246,7 @@ static int record(struct grade *g)
                            "No memory.");
     int result = record_part(g, 0, g->n_public, false);
     if (!result && recording_write(g->recording, &g->public_recording, &err))
-        result = finding_infrastructure(&g->finding, &err);
+        result = blame_recording(g, &err);
     /* Hidden dims go to a process of their own, from which nothing comes back to the author. */
     if (!result)
         result = record_part(g, g->n_public, g->n_cases - g->n_public, true);
@@ -479,7 +487,7 @@ static int replay_all(struct grade *g)
     cleanup_bytes struct bytes file = {0};
     uint64_t start = io_now();
     if (recording_write(g->recording, &file, &err))
-        return finding_infrastructure(&g->finding, &err);
+        return blame_recording(g, &err);
     if ((!g->slot->ceilings && measure_ceilings(g, &g->candidate)) || open_judge(g) ||
         replay_give(&g->candidate, &file, &g->finding))
         return -1;

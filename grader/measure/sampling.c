@@ -246,7 +246,8 @@ static void hidden_ns(const struct sampler *s, double *ret_least, double *ret_mo
     *ret_most = high > 0 ? high : 0;
 }
 
-/* A kernel whose samples are now one thing, now another, while the machine is quiet, does not do the same work each time. */
+/* A kernel whose samples are now one thing, now another, while the machine is quiet, does not do the same work each time.
+ * A CPU gives a kernel now more of its cores, now fewer: there it says nothing. */
 static bool is_split(const struct sampler *s, double *ret_lower, double *ret_upper)
 {
     memcpy(s->scratch, s->baseline.times, s->n * sizeof *s->scratch);
@@ -272,7 +273,7 @@ static void check(const struct sampler *s, struct sampling *ret)
             ret, KGRADE_SUSPECT, "clocks_disagree",
             "The device's stamps say %.0f ns for a replay; the grader's own clock says %.0f ns.",
             device, device + hidden);
-    else if (is_split(s, &lower, &upper))
+    else if (!s->request->bendable && is_split(s, &lower, &upper))
         sampling_doubt(ret, KGRADE_SUSPECT, "two_clusters",
                        "The samples fall into two groups, around %.0f ns and around %.0f ns, while "
                        "the baseline's do not.",

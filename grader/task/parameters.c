@@ -153,6 +153,14 @@ static double largest(enum dtype type)
     return 0;
 }
 
+/* Two's complement reaches one further down than up. */
+static double least(enum dtype type)
+{
+    if (type == DTYPE_U8 || type == DTYPE_BOOL)
+        return 0;
+    return dtype_is_float(type) ? -largest(type) : -largest(type) - 1;
+}
+
 /* The range that values are drawn from must lie inside the element type, or its edges would be
  * drawn far too often. */
 static int check_range(struct reader *r, const struct param *param)
@@ -177,8 +185,7 @@ static int check_range(struct reader *r, const struct param *param)
     }
     from = from * d->scale + d->offset;
     to = to * d->scale + d->offset;
-    double high = largest(param->dtype);
-    double low = param->dtype == DTYPE_U8 || param->dtype == DTYPE_BOOL ? 0 : -high;
+    double high = largest(param->dtype), low = least(param->dtype);
     if (fmin(from, to) < low || fmax(from, to) > high)
         return reader_complain(r, "Change scale, offset, low or high.",
                                "values from %g to %g do not fit in %s, which ends at %g and %g.",

@@ -186,6 +186,17 @@ static void test_hidden_cases(void **state)
     assert_true(differing_first > 400);
 }
 
+static void test_integers_reach_down_to_the_least(void **state)
+{
+    (void)state;
+    cleanup_free char *text = changed("\"low\": -5", "\"low\": -128"); /* of an i8 */
+    cleanup_task struct task *task = NULL;
+    kgrade_error err;
+    if (parse(text, &task, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(task->params[1].values.low, -128);
+}
+
 static void test_hidden_cases_use_up_a_small_range(void **state)
 {
     (void)state;
@@ -418,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_device_lists),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_hidden_cases),
+        cmocka_unit_test(test_integers_reach_down_to_the_least),
         cmocka_unit_test(test_hidden_cases_use_up_a_small_range),
         cmocka_unit_test(test_hidden_cases_are_for_their_device),
         cmocka_unit_test_setup_teardown(test_loading_a_folder, make_folder, remove_folder),

@@ -103,6 +103,7 @@ static const struct mistake mistakes[] = {
     {"\"normal\"", "\"gauss\"", "$.parameters[0].values.distribution: \"gauss\" is no"},
     {"\"scale\": 2", "\"scale\": 0", "$.parameters[0].values: a scale of 0"},
     {"\"scale\": 2", "\"scale\": 14000", "do not fit in f16"},
+    {"\"low\": -5", "\"low\": -129", "$.parameters[1].values: values from -129 to 100 do not fit"},
     {"\"high\": 100", "\"high\": 128", "$.parameters[1].values: values from -5 to 128 do not fit"},
     {"\"high\": 100", "\"high\": -6", "$.parameters[1].values.high: -6 is outside -5.."},
     {"\"low\": -5", "\"low\": -9007199254740993", "$.parameters[1].values.low:"},
