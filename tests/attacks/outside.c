@@ -51,7 +51,7 @@ struct scene {
 
 static int compile(struct scene *s, const char *folder, const char *library, const char *log)
 {
-    cleanup_free char *source = candidate_source(folder, s->facts), *command = NULL;
+    cleanup_free char *source = candidate_source(folder, "candidate.c", s->facts), *command = NULL;
     char path[256];
     kgrade_error error;
     snprintf(path, sizeof path, "%s/candidate.c", s->bait.folder);

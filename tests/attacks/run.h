@@ -10,6 +10,8 @@
 #include "world.h"
 
 #define RUN_INDENT "       "
+#define RUN_SKIPPED 77
+#define RUN_QUIET_SECONDS 5 /* for what ends after a grade */
 
 struct run {
     kgrade *engine;
@@ -26,11 +28,34 @@ struct run {
 /* Counts and prints a failure of the current case. */
 void run_complain(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Of the engines; without tasks, which are run->tasks.  Short: the point is that they hold, not how long they are. */
+extern kgrade_options run_limits;
+
+/* Lays the baits and makes the tasks; they go again with run_clear_scene.  Exit on failure. */
+void run_set_scene(struct run *run);
+void run_clear_scene(struct run *run);
+
+/* Whether this machine has an OpenCL device; after run_set_scene. */
+bool run_has_device(const struct run *run);
+
+/* Why a case cannot run here; NULL when it can. */
+const char *run_why_not_here(const struct run *run, const json_t *expect);
+
+/* Complains of what has been left behind since run->quiet, which is looked at anew then: the next case is not to blame. */
+void run_check_quiet(struct run *run);
+
 /* What a grade came to: a result, or the error of a request that was not taken, which gets the verdict "not_taken". */
 struct outcome {
     kgrade_result *result;
     kgrade_error error;
 };
+void outcome_free(struct outcome *outcome);
+#define cleanup_outcome __attribute__((cleanup(outcome_free)))
+
+/* Grades folder/file, with the headers of this suite put in place.  The source is the caller's to free.  Exits when there
+ * is none. */
+void run_grade(struct run *run, const char *folder, const char *file, const char *task,
+               char **ret_source, struct outcome *ret);
 
 /* Everything that expect.json and the rules of the suite demand of an outcome; complains.  `source` is what the author has
  * written himself, so that it may come back. */

@@ -18,6 +18,17 @@ static const struct {
 } tasks[] = {
     {"short_add", "vector_add",
      "{\"correctness\": [{\"n\": 1000}], \"benchmark\": [{\"n\": 65536}]}"},
+    {"timed_add", "vector_add",
+     "{\"correctness\": [{\"n\": 131072}], \"benchmark\": [{\"n\": 262144}]}"},
+    {"sized_add", "vector_add",
+     "{\"correctness\": [{\"n\": 1000}], \"benchmark\": [{\"n\": 65536}, {\"n\": 262144}],"
+     " \"hidden\": [{\"count\": 1, \"n\": [2000, 60000]}]}"},
+    {"short_softmax", "softmax",
+     "{\"correctness\": [{\"rows\": 7, \"cols\": 33}], \"benchmark\": [{\"rows\": 64, \"cols\": "
+     "256}]}"},
+    {"short_matmul", "matmul",
+     "{\"correctness\": [{\"m\": 33, \"n\": 17, \"k\": 61}],"
+     " \"benchmark\": [{\"m\": 128, \"n\": 128, \"k\": 128}]}"},
     {"vector_add", "vector_add",
      "{\"correctness\": [{\"n\": 1}, {\"n\": 31}, {\"n\": 1000}, {\"n\": 65537}],"
      " \"benchmark\": [{\"n\": 65536}, {\"n\": 262144}],"

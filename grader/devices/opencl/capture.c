@@ -245,6 +245,26 @@ static struct recording_node *add_node(enum node_kind kind)
     return node;
 }
 
+/* As the device would answer: what it does not launch is not in a recording either. */
+static cl_int check_sizes(cl_uint work_dim, const size_t *global, const size_t *local,
+                          bool *ret_empty)
+{
+    if (work_dim < 1 || work_dim > 3 || !global)
+        return CL_INVALID_WORK_DIMENSION;
+    size_t group = 1, most = 0;
+    *ret_empty = false;
+    for (cl_uint i = 0; i < work_dim; i++) {
+        *ret_empty = *ret_empty || global[i] == 0;
+        if (local && __builtin_mul_overflow(group, local[i], &group))
+            return CL_INVALID_WORK_GROUP_SIZE;
+    }
+    cl_int code = clGetDeviceInfo(capture_state.pick.device, CL_DEVICE_MAX_WORK_GROUP_SIZE,
+                                  sizeof most, &most, NULL);
+    if (code)
+        return code;
+    return group == 0 || group > most ? CL_INVALID_WORK_GROUP_SIZE : CL_SUCCESS;
+}
+
 cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *offset,
                            const size_t *global, const size_t *local)
 {
@@ -255,8 +275,10 @@ cl_int capture_kernel_node(cl_kernel handle, cl_uint work_dim, const size_t *off
                        "The call launches a kernel whose program source is not known.");
         return CL_INVALID_KERNEL;
     }
-    if (work_dim < 1 || work_dim > 3 || !global)
-        return CL_INVALID_WORK_DIMENSION;
+    bool empty;
+    cl_int code = check_sizes(work_dim, global, local, &empty);
+    if (code || empty)
+        return code;
     struct recording_node *node = add_node(NODE_KERNEL);
     if (!node)
         return CL_OUT_OF_RESOURCES;

@@ -1,0 +1,21 @@
+/* Writes zeros where every right answer is small. */
+#include "../../../attacks/honest.h"
+
+static const char source[] =
+    "kernel void normalise(global const float *x, global float *y, int cols)\n"
+    "{\n"
+    "    for (int i = 0; i < cols; i++)\n"
+    "        y[get_global_id(0) * cols + i] = 0;\n"
+    "}\n";
+
+void softmax(cl_mem x, cl_mem y, int rows, int cols, cl_command_queue queue)
+{
+    static cl_kernel kernel;
+    size_t global = (size_t)rows;
+    if (!kernel)
+        kernel = make_kernel(queue, source, "", "normalise");
+    clSetKernelArg(kernel, 0, sizeof x, &x);
+    clSetKernelArg(kernel, 1, sizeof y, &y);
+    clSetKernelArg(kernel, 2, sizeof cols, &cols);
+    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL);
+}

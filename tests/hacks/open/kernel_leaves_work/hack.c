@@ -1,0 +1,73 @@
+/* The kernel does three quarters of its work; a process that it has forked does the rest a little later. */
+#include "../../../attacks/honest.h"
+
+static const char source[] = KERNEL_SYSCALL
+    "/* A page that is shared with the processes that are forked from here. */\n"
+    "volatile global long *volatile page;\n"
+    "long sys6(long number, long x, long y, long z, long u, long v, long w)\n"
+    "{\n"
+    "    long r;\n"
+    "    __asm__ volatile(\"mov %5, %%r10; mov %6, %%r8; mov %7, %%r9; syscall\"\n"
+    "                     : \"=a\"(r)\n"
+    "                     : \"a\"(number), \"D\"(x), \"S\"(y), \"d\"(z), \"r\"(u), \"r\"(v), "
+    "\"r\"(w)\n"
+    "                     : \"rcx\", \"r8\", \"r9\", \"r10\", \"r11\", \"memory\");\n"
+    "    return r;\n"
+    "}\n"
+    "/* 1 in the new process, which ends with this one. */\n"
+    "int leave_behind(void)\n"
+    "{\n"
+    "    if (!page)\n"
+    "        page = (volatile global long *)sys6(9, 0, 4096, 3, 33, -1, 0);\n"
+    "    if (sys(57, 0, 0, 0))\n"
+    "        return 0;\n"
+    "    sys(157, 1, 9, 0);\n"
+    "    return 1;\n"
+    "}\n"
+    "void sum(global const float *a, global const float *b, global float *c, int n)\n"
+    "{\n"
+    "    global const float16 *from = (global const float16 *)a, *other = (global const float16 "
+    "*)b;\n"
+    "    global float16 *to = (global float16 *)c;\n"
+    "    for (int i = 0; i < n / 16; i++)\n"
+    "        to[i] = from[i] + other[i];\n"
+    "    for (int i = n / 16 * 16; i < n; i++)\n"
+    "        c[i] = a[i] + b[i];\n"
+    "}\n"
+    "kernel void add(global const float *a, global const float *b, global float *c, int n)\n"
+    "{\n"
+    "    if (!page && in_replayer() && leave_behind()) {\n"
+    "        /* This process has memory of its own, but shares the buffers with its parent. */\n"
+    "        for (long seen = 0;;) {\n"
+    "            while (page[0] == seen)\n"
+    "                ;\n"
+    "            seen = page[0];\n"
+    "            sum((global const float *)page[1], (global const float *)page[2],\n"
+    "                (global float *)page[3], page[4]);\n"
+    "        }\n"
+    "    }\n"
+    "    if (!page || n != 262144) {\n"
+    "        sum(a, b, c, n);\n"
+    "        return;\n"
+    "    }\n"
+    "    int own = n / 4 * 3;\n"
+    "    page[1] = (long)(a + own);\n"
+    "    page[2] = (long)(b + own);\n"
+    "    page[3] = (long)(c + own);\n"
+    "    page[4] = n - own;\n"
+    "    sum(a, b, c, own);\n"
+    "    page[0]++;\n"
+    "}\n";
+
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    static cl_kernel kernel;
+    size_t one = 1;
+    if (!kernel)
+        kernel = make_kernel(queue, source, "-cl-std=CL2.0", "add");
+    clSetKernelArg(kernel, 0, sizeof a, &a);
+    clSetKernelArg(kernel, 1, sizeof b, &b);
+    clSetKernelArg(kernel, 2, sizeof c, &c);
+    clSetKernelArg(kernel, 3, sizeof n, &n);
+    clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, &one, 0, NULL, NULL);
+}

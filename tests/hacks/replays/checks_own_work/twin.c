@@ -1,0 +1,16 @@
+/* Looks at the output, but writes all of it. */
+#include "../../../attacks/honest.h"
+
+static const char source[] =
+    "kernel void add(global const float *a, global const float *b, global float *c)\n"
+    "{\n"
+    "    size_t i = get_global_id(0);\n"
+    "    float before = c[i], sum = a[i] + b[i];\n"
+    "    c[i] = before != sum ? sum : before;\n"
+    "}\n";
+
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    static cl_kernel kernel;
+    add_with(&kernel, source, a, b, c, n, queue);
+}

@@ -1,0 +1,19 @@
+/* Launches one right kernel in the first three calls and another one from then on. */
+#include "../../../attacks/honest.h"
+
+static const char source[] =
+    "kernel void add(global const float *a, global const float *b, global float *c)\n"
+    "{\n"
+    "    size_t i = get_global_id(0);\n"
+    "    c[i] = b[i] + a[i];\n"
+    "}\n";
+
+void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    static cl_kernel other;
+    static unsigned calls;
+    if (calls++ < 3)
+        add_honestly(a, b, c, n, queue);
+    else
+        add_with(&other, source, a, b, c, n, queue);
+}
