@@ -13,6 +13,8 @@
 #include "engine.h"
 
 #define HEALTH_RETRY_NS (10 * IO_NS_PER_S)
+#define HEALTH_TASK                                                                                \
+    "vector_add" /* whose baseline is the kernel of a check, if there is such a task */
 #define HEALTH_TIMEOUT_NS (20 * IO_NS_PER_S) /* of each message to a worker of a check */
 
 /* Without waiting: -1 with `device_quarantined` when the slot is quarantined and no check is due. */
