@@ -18,9 +18,9 @@
 enum device_step { STEP_BUILD, STEP_RECORD, STEP_REPLAY, STEP_JUDGE };
 
 struct device_language {
-    const char *name;        /* in requests: "c", "cuda" */
-    const char *source_name; /* what the source file is called in the build jail: "candidate.c" */
-    const char *baseline;    /* file in a task's folder: "baseline.opencl.c" */
+    const char *name;         /* in requests: "c", "cuda" */
+    const char *source_name;  /* what the source file is called in the build jail: "candidate.c" */
+    const char *baseline;     /* file in a task's folder: "baseline.opencl.c" */
     const char *const *flags; /* that a candidate may ask for, NULL-terminated; see build/flags.h */
 };
 

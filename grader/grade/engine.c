@@ -203,8 +203,7 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
                  engine->prefix);
     json_object_seed(0); /* before any thread, as jansson asks */
     if (make_folders(engine, options, err) ||
-        task_set_load(engine->tasks_folder, &engine->tasks, err) ||
-        start_sandbox(engine, err)) {
+        task_set_load(engine->tasks_folder, &engine->tasks, err) || start_sandbox(engine, err)) {
         kgrade_close(engine);
         return -1;
     }

@@ -50,7 +50,7 @@ struct jobs_request {
     const char *owner;           /* name of the token */
     const char *idempotency_key; /* NULL: none */
     bool reuse;                  /* an earlier grade of the same may be the answer */
-    double deadline_s; /* from now to the end of the grade; 0: none */
+    double deadline_s;           /* from now to the end of the grade; 0: none */
     unsigned owner_queue; /* jobs of this owner that may wait; 0: the option's queue_per_owner */
 };
 

@@ -12,7 +12,8 @@
 
 #define ROW                                                                                        \
     "j.id, j.task, j.device, j.language, j.owner, j.source_hash, j.request_hash, j.state,"         \
-    " j.created_ms, j.started_ms, j.ended_ms, j.deadline_ms, j.attempts, j.verdict, j.code, j.score"
+    " j.created_ms, j.started_ms, j.ended_ms, j.deadline_ms, j.attempts, j.verdict, j.code, "      \
+    "j.score"
 #define RESULT " LEFT JOIN results r ON r.seq = j.seq"
 #define SOURCE " LEFT JOIN sources s ON s.seq = j.seq"
 #define BY_ID " WHERE j.id = ?1"

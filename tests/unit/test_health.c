@@ -191,8 +191,8 @@ static json_t *grade_on(kgrade *engine, const struct device *device, const char 
         .source = source, .source_size = strlen(source), .id = "0123456789abcdef0123456789abcdef"};
     kgrade_result *result = NULL;
     kgrade_error err = {.code = ""};
-    if (grade_source(engine, task_set_find(engine->tasks, TASK), device, &device->languages[0], &request,
-                     NULL, NULL, &result, &err))
+    if (grade_source(engine, task_set_find(engine->tasks, TASK), device, &device->languages[0],
+                     &request, NULL, NULL, &result, &err))
         fail_msg("%s: %s", err.code, err.message);
     json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
     kgrade_result_free(result);
