@@ -19,8 +19,8 @@
 #include "lint.h"
 
 /* What a CPU can judge a dozen times while somebody waits; larger cases are not tried. */
-#define LINT_MAX_CASE_BYTES (256ull << 20)
-#define LINT_MAX_OPERATIONS 1000000000ll
+#define LINT_MAX_CASE_BYTES (64ull << 20)
+#define LINT_MAX_OPERATIONS 600000000ll
 
 /* One case with an arena and a judge. */
 struct trial {
