@@ -118,8 +118,8 @@ class Defects(Case):
         self.assert_found(
             "answers",
             "an output shifted by one element is found right",
-            values=[{"distribution": "sorted", "scale": 50, "offset": 100}, uniform(1)],
-            tolerance={"absolute": 60, "relative": 0, "norm": 0.01},
+            values=[{"distribution": "sorted", "scale": 5e4, "offset": 1e5}, uniform(1)],
+            tolerance={"absolute": 6e4, "relative": 0, "norm": 0.01},
         )
 
     def test_an_input_passes(self):
