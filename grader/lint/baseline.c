@@ -37,7 +37,10 @@ void lint_baseline(struct lint *l, const struct device *device)
     kgrade_verdict verdict = kgrade_result_verdict(result);
     /* A machine without the device says nothing about the task. */
     bool elsewhere = verdict == KGRADE_INFRASTRUCTURE_ERROR && device_missing(result);
-    bool ok = verdict == KGRADE_ACCEPTED || verdict == KGRADE_UNRESOLVED || elsewhere;
+    /* On a busy CPU clocks disagree; on a GPU that would be for the task's author to explain. */
+    bool timed_badly = verdict == KGRADE_SUSPECT && device->runs_in_replayer;
+    bool ok =
+        verdict == KGRADE_ACCEPTED || verdict == KGRADE_UNRESOLVED || timed_badly || elsewhere;
     json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
     const char *message =
         json_string_value(json_object_get(json_object_get(json, "reason"), "message"));
