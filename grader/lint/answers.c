@@ -30,6 +30,7 @@ struct trial {
     uint64_t seed, poison, other_seed;
     int fd;
     uint8_t *arena;
+    uint8_t *right; /* the arena with the reference's answer; NULL before it was asked for */
     struct judge_client judge;
 };
 
@@ -39,6 +40,7 @@ static void trial_end(struct trial *t)
         munmap(t->arena, (size_t)t->layout.bytes);
     if (t->fd >= 0)
         close(t->fd);
+    free(t->right);
     judge_close(&t->judge);
 }
 
@@ -101,7 +103,16 @@ typedef int answer_maker(struct trial *t, size_t param, struct finding *f);
 static int right(struct trial *t, size_t param, struct finding *f)
 {
     (void)param;
-    return judge_answer(&t->judge, t->lint->task, t->dims, t->seed, NULL, t->fd, f);
+    if (t->right) {
+        memcpy(t->arena, t->right, (size_t)t->layout.bytes);
+        return 0;
+    }
+    if (judge_answer(&t->judge, t->lint->task, t->dims, t->seed, NULL, t->fd, f))
+        return -1;
+    t->right = malloc((size_t)t->layout.bytes);
+    if (t->right) /* else it is asked for again */
+        memcpy(t->right, t->arena, (size_t)t->layout.bytes);
+    return 0;
 }
 
 static int fill(struct trial *t, double value)
