@@ -8,7 +8,7 @@
 #define EACH 16 /* neighbours a thread */
 #define TILE (THREADS * EACH)
 
-/* Inclusive; `values` may be reused after the next barrier. */
+/* Inclusive.  A barrier must come before `values` is read, and another before it is used again. */
 static __device__ double scan_block(double value, double values[THREADS])
 {
     values[threadIdx.x] = value;
@@ -50,6 +50,7 @@ static __global__ void __launch_bounds__(THREADS) scan_sums(double *sums, int64_
     for (int64_t first = 0; first < tiles; first += THREADS) {
         int64_t i = first + threadIdx.x;
         double own = i < tiles ? sums[i] : 0, before = total, upto = scan_block(own, values);
+        __syncthreads();
         if (i < tiles)
             sums[i] = before + (threadIdx.x ? values[threadIdx.x - 1] : 0);
         __syncthreads();

@@ -16,8 +16,10 @@
 #include "sandbox/base/io.h"
 
 #define MAX_COUNT 300000u
-#define NORM_PRECISION 1e-12 /* sums in another order */
-#define MOST_MS 50.0         /* of a large sample; it should be far below */
+#define NORM_PRECISION 1e-12   /* sums in another order */
+#define MOST_MS 50.0           /* of a large sample; it should be far below */
+#define STEADY_MOST (1u << 25) /* elements of the outputs of a sample that is answered again */
+#define STEADY_ROUNDS 4
 
 struct bench {
     struct driver_context context;
@@ -73,6 +75,21 @@ static void print_figures(const char *who, const struct comparison *c)
         c->worst_error, c->worst_expected, c->worst_got);
 }
 
+/* A copy from pageable memory and a fill may return before the device has them, and the stream under test waits for
+ * neither. */
+static void upload(CUdeviceptr to, const void *from, size_t bytes)
+{
+    kgrade_error err = {.code = ""};
+    if (bytes)
+        MUST(cuMemcpyHtoD(to, from, bytes) || cuCtxSynchronize());
+}
+
+static void set_byte(CUdeviceptr at, unsigned char value)
+{
+    kgrade_error err = {.code = ""};
+    MUST(cuMemsetD8(at, value, 1) || cuCtxSynchronize());
+}
+
 struct arrays {
     enum dtype type;
     uint64_t count;
@@ -87,10 +104,9 @@ static void compare_both(struct bench *b, const struct arrays *a, const struct t
     struct comparison device, host;
     kgrade_error err = {.code = ""};
     size_t bytes = (size_t)a->count * dtype_size(a->type);
-    if (a->count)
-        MUST(cuMemcpyHtoD(a->device[0], a->got, bytes) ||
-             cuMemcpyHtoD(a->device[1], a->poison, bytes) ||
-             cuMemcpyHtoD(a->device[2], a->expected, a->count * 8));
+    upload(a->device[0], a->got, bytes);
+    upload(a->device[1], a->poison, bytes);
+    upload(a->device[2], a->expected, a->count * 8);
     MUST(comparer_output(&b->comparer, a->type, a->device[0], poisoned ? a->device[1] : 0,
                          a->device[2], a->count, tolerance, &device, &err));
     compare_output(a->type, a->got, poisoned ? a->poison : NULL, a->expected, a->count, tolerance,
@@ -218,7 +234,7 @@ static void check_widening(struct bench *b)
     for (int type = 0; type < DTYPE_COUNT; type++) {
         /* Random bits: every kind of number, and what is none. */
         values_canary(narrow, sizeof narrow, 77, (uint32_t)type);
-        MUST(cuMemcpyHtoD(from, narrow, sizeof narrow));
+        upload(from, narrow, sizeof narrow);
         MUST(comparer_widen(&b->comparer, (enum dtype)type, from, to, COUNT, &err));
         MUST(cuStreamSynchronize(b->stream));
         MUST(cuMemcpyDtoH(device, to, sizeof device));
@@ -246,18 +262,19 @@ static void check_sameness(struct bench *b)
     kgrade_error err = {.code = ""};
     bool same;
     MUST(cuMemAlloc(&x, BYTES) || cuMemAlloc(&y, BYTES));
-    MUST(cuMemcpyHtoD(x, data, BYTES) || cuMemcpyHtoD(y, data, BYTES));
+    upload(x, data, BYTES);
+    upload(y, data, BYTES);
     MUST(comparer_same(&b->comparer, x, y, BYTES, &same, &err));
     check(b, same, "equal bytes", "all");
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         char detail[32];
         snprintf(detail, sizeof detail, "byte %zu", places[i]);
-        MUST(cuMemsetD8(y + places[i], 4, 1));
+        set_byte(y + places[i], 4);
         MUST(comparer_same(&b->comparer, x, y, BYTES, &same, &err));
         check(b, !same, "one byte differs", detail);
         MUST(comparer_same(&b->comparer, x, y, places[i], &same, &err));
         check(b, same, "the byte behind differs", detail);
-        MUST(cuMemsetD8(y + places[i], 0, 1));
+        set_byte(y + places[i], 0);
     }
     cuMemFree(x);
     cuMemFree(y);
@@ -271,14 +288,18 @@ static int evaluate(void *state, const struct judge_case *c, void *const *wide, 
     return device_reference_evaluate(&b->reference, c, wide, err);
 }
 
-/* A reference that is off in the tenth digit of one element. */
+/* A reference that is off in the tenth digit of one element, or by one. */
 static int evaluate_wrong(void *state, const struct judge_case *c, void *const *wide,
                           kgrade_error *err)
 {
+    const struct bench *b = state;
     const struct layout_buffer *last = &c->layout.buffers[c->layout.n_buffers - 1];
     if (evaluate(state, c, wide, err))
         return -1;
-    ((double *)wide[c->layout.n_buffers - 1])[last->count - 1] *= 1 + 1e-9;
+    if (dtype_is_float(b->reference.task->params[last->param].dtype))
+        ((double *)wide[c->layout.n_buffers - 1])[last->count - 1] *= 1 + 1e-9;
+    else
+        ((int64_t *)wide[c->layout.n_buffers - 1])[last->count - 1]++;
     return 0;
 }
 
@@ -332,7 +353,7 @@ static void write_right(const struct bench *b, const struct task *task, const st
         uint8_t *narrow = malloc(buffer->bytes + 1);
         for (uint64_t k = 0; k < buffer->count; k++)
             dtype_store_double(type, narrow, k, ((const double *)expected.wide[i])[k]);
-        MUST(cuMemcpyHtoD(arena + buffer->offset, narrow, buffer->bytes));
+        upload(arena + buffer->offset, narrow, buffer->bytes);
         free(narrow);
     }
 }
@@ -353,7 +374,6 @@ static void check_sample(struct bench *b, const struct task *task, const int64_t
     struct judge_case c;
     struct comparison r[TASK_MAX_PARAMS];
     bool changed;
-    kgrade_error err = {.code = ""};
     set_case(task, dims, &c);
     CUdeviceptr arena = prepare(b, task, &c);
     size_t out = c.layout.n_buffers - 1;
@@ -369,11 +389,11 @@ static void check_sample(struct bench *b, const struct task *task, const int64_t
     judge(b, &c, arena, &changed, r);
     check(b, !changed && comparison_passes(&r[out]) && r[out].norm < 1e-6, "a right answer",
           task->name);
-    MUST(cuMemsetD8(arena + output->offset + place * 4 + 3, 0x44, 1));
+    set_byte(arena + output->offset + place * 4 + 3, 0x44);
     judge(b, &c, arena, &changed, r);
     check(b, !changed && r[out].bad == 1 && r[out].worst_index == place, "one wrong element",
           task->name);
-    MUST(cuMemsetD8(arena + c.layout.buffers[0].offset + c.layout.buffers[0].bytes - 1, 0x11, 1));
+    set_byte(arena + c.layout.buffers[0].offset + c.layout.buffers[0].bytes - 1, 0x11);
     judge(b, &c, arena, &changed, r);
     check(b, changed, "a changed input", task->name);
     cuMemFree(arena);
@@ -404,13 +424,89 @@ static void time_sample(struct bench *b, const struct task *task, const int64_t 
     cuMemFree(arena);
 }
 
-static void check_task(struct bench *b, const char *name, const int64_t *small,
-                       const int64_t *large)
+/* The outputs of a case as the reference for the device gives them, one after the other.  The caller frees them. */
+static double *outputs_of(struct bench *b, const struct task *task, const struct judge_case *c,
+                          size_t *ret_n)
+{
+    void *wide[TASK_MAX_PARAMS] = {NULL};
+    kgrade_error err = {.code = ""};
+    size_t n = 0;
+    for (size_t i = 0; i < c->layout.n_buffers; i++)
+        if (task->params[c->layout.buffers[i].param].kind != PARAM_IN)
+            n += c->layout.buffers[i].count;
+    double *all = calloc(n + 1, sizeof *all), *next = all;
+    for (size_t i = 0; i < c->layout.n_buffers; i++)
+        if (task->params[c->layout.buffers[i].param].kind != PARAM_IN) {
+            wide[i] = next;
+            next += c->layout.buffers[i].count;
+        }
+    MUST(device_reference_evaluate(&b->reference, c, wide, &err));
+    *ret_n = n;
+    return all;
+}
+
+static uint64_t output_count(const struct task *task, const struct layout *layout)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < layout->n_buffers; i++)
+        if (task->params[layout->buffers[i].param].kind != PARAM_IN)
+            n += layout->buffers[i].count;
+    return n;
+}
+
+/* The same sample again must have the same answer: a barrier that is missing shows at many blocks only, where the reference in C is
+ * too slow to tell. */
+static void check_steady(struct bench *b, const struct task *task)
+{
+    struct judge_case c = {.seed = 0};
+    uint64_t largest = 0;
+    for (size_t i = 0; i < task->n_cases; i++) {
+        struct judge_case one;
+        if (!task_devices_include(task->cases[i].devices, "cuda"))
+            continue;
+        set_case(task, task->cases[i].dims, &one);
+        uint64_t n = output_count(task, &one.layout);
+        if (n >= largest && n <= STEADY_MOST) {
+            largest = n;
+            c = one;
+        }
+    }
+    size_t n, differ = 0;
+    double *first = outputs_of(b, task, &c, &n);
+    for (int round = 1; round < STEADY_ROUNDS; round++) {
+        double *again = outputs_of(b, task, &c, &n);
+        differ += memcmp(first, again, n * sizeof *first) != 0;
+        free(again);
+    }
+    free(first);
+    check(b, differ == 0, "the same answer to the same sample", task->name);
+}
+
+static void check_reference(struct bench *b, const struct task *task)
 {
     static const struct judge_reference reference = {.evaluate = evaluate};
     static const struct judge_reference wrong = {.evaluate = evaluate_wrong};
     static const struct judge_device device = {.name = "cuda", .reference = &reference};
     static const struct judge_device wrong_device = {.name = "cuda", .reference = &wrong};
+    kgrade_error err = {.code = ""};
+    bool agree = !host_check_device(&b->host, &device, b, &err);
+    check(b, agree, task->name, err.message);
+    bool caught = host_check_device(&b->host, &wrong_device, b, &err) &&
+                  !strcmp(err.code, "reference_disagrees");
+    check(b, caught, "a reference that disagrees", task->name);
+    check_steady(b, task);
+}
+
+/* Sizes that the built-in tasks do not have; the figures of the largest are printed. */
+static const struct sizes {
+    const char *task;
+    int64_t small[3], large[3];
+} sizes[] = {{"vector_add", {100003}, {67108864}},
+             {"softmax", {33, 1001}, {4096, 32768}},
+             {"matmul", {131, 67, 45}, {4096, 4096, 4096}}};
+
+static void check_task(struct bench *b, const char *name)
+{
     char folder[512];
     struct task *task;
     kgrade_error err = {.code = ""};
@@ -419,13 +515,12 @@ static void check_task(struct bench *b, const char *name, const int64_t *small,
     int on_host = open_library(name, ".so"), on_device = open_library(name, ".cuda.so");
     MUST(host_reference_load(&b->host, task, on_host, &err) ||
          device_reference_open(&b->reference, &b->context, b->stream, task, on_device, &err));
-    bool agree = !host_check_device(&b->host, &device, b, &err);
-    check(b, agree, name, err.message);
-    bool caught = host_check_device(&b->host, &wrong_device, b, &err) &&
-                  !strcmp(err.code, "reference_disagrees");
-    check(b, caught, "a reference that disagrees", name);
-    check_sample(b, task, small);
-    time_sample(b, task, large);
+    check_reference(b, task);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (!strcmp(sizes[i].task, name)) {
+            check_sample(b, task, sizes[i].small);
+            time_sample(b, task, sizes[i].large);
+        }
     device_reference_close(&b->reference);
     host_reference_free(&b->host);
     close(on_host);
@@ -435,9 +530,7 @@ static void check_task(struct bench *b, const char *name, const int64_t *small,
 
 int main(void)
 {
-    static const int64_t vectors[2][1] = {{100003}, {67108864}};
-    static const int64_t rows[2][2] = {{33, 1001}, {4096, 32768}};
-    static const int64_t matrices[2][3] = {{131, 67, 45}, {4096, 4096, 4096}};
+    static const char *const tasks[] = {REFERENCE_TASKS};
     static struct bench b;
     kgrade_error err = {.code = ""};
     if (!have_card())
@@ -448,9 +541,8 @@ int main(void)
     check_figures(&b);
     check_widening(&b);
     check_sameness(&b);
-    check_task(&b, "vector_add", vectors[0], vectors[1]);
-    check_task(&b, "softmax", rows[0], rows[1]);
-    check_task(&b, "matmul", matrices[0], matrices[1]);
+    for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++)
+        check_task(&b, tasks[i]);
     comparer_close(&b.comparer);
     printf("judge: %d of %d checks failed\n", b.wrong, b.checks);
     return b.wrong != 0;
