@@ -31,7 +31,9 @@ struct device {
     const struct device_language
         *languages; /* ends with a NULL name; the first is the baseline's */
     const char *recorder, *replayer, *judge; /* program names in libexec */
-    bool shares_arena; /* the recorder works in the replayer's arena (same addresses) */
+    /* The recorder without the notes that profiles need, to be compared with; NULL: there is none. */
+    const char *plain_recorder;
+    bool shares_arena; /* two replayers can work in one arena (at the same addresses), taking turns */
 
     /* Reading the arena takes the device's driver, and so its system calls. */
     bool judge_needs_driver;

@@ -125,6 +125,7 @@ typedef struct kgrade_request {
     size_t source_size;
     const char *
         id; /* becomes the result's "id": KGRADE_ID_DIGITS lower-case hex digits; NULL: a random one */
+    bool profile; /* after the grade also a profile, as the result's "profile"; see kgrade_profile */
 } kgrade_request;
 
 /* Called from the grading thread as a grade proceeds.  step is "building", "recording", "replaying", "judging" or
@@ -149,6 +150,32 @@ KGRADE_API const char *kgrade_result_json(const kgrade_result *result); /* schem
 /* The recording that was replayed, in the format of RECORDING.md; NULL when the grade did not get that far. */
 KGRADE_API const void *kgrade_result_recording(const kgrade_result *result, size_t *ret_size);
 KGRADE_API void kgrade_result_free(kgrade_result *result);
+
+/* A profile of a candidate's host code: where CPU time goes between a call and what it hands to the device.  A diagnosis, apart from
+ * any grade: it moves no score. */
+#define KGRADE_PROFILE_SCHEMA "kgrade.profile/1"
+
+typedef struct kgrade_profile_options {
+    unsigned processes; /* fresh ones, each for one first call; 0: 5 */
+    unsigned budget_ms; /* of warm calls, twice; 0: 600; at most 60000 */
+    bool control;       /* also tell what it costs that ranges can be noted, and that they are */
+    bool trace;         /* also keep single ranges, in Chrome's trace format */
+} kgrade_profile_options;
+
+/* *ret_json is the report; free() it.  What becomes of the candidate is in it ("reason", null when all went well), ranges
+ * that do not nest are ("errors").  options may be NULL.  "profiling" is the step that progress tells of.
+ * Errors: as of kgrade_check_request, `cancelled`. */
+KGRADE_API int kgrade_profile(kgrade *engine, const kgrade_request *request,
+                              const kgrade_profile_options *options, kgrade_progress progress,
+                              void *data, char **ret_json, kgrade_error *error);
+
+/* Two candidates for the same task and device against each other: their kernels, sampled in turn, and their launch paths,
+ * called in turn in one process.  *ret_json is the report, whose "verdict" is said of b; free() it.
+ * Errors: as of kgrade_check_request, `task_not_for_device`, `different_requests`, `cancelled`. */
+#define KGRADE_COMPARE_SCHEMA "kgrade.compare/1"
+KGRADE_API int kgrade_compare(kgrade *engine, const kgrade_request *a, const kgrade_request *b,
+                              kgrade_progress progress, void *data, char **ret_json,
+                              kgrade_error *error);
 
 /* Recordings. */
 /* As JSON, and as Graphviz DOT. */

@@ -204,6 +204,12 @@ int wire_dims(const json_t *object, size_t n_dims, int64_t *ret, kgrade_error *e
     return 0;
 }
 
+size_t wire_values(const json_t *object)
+{
+    json_int_t values = json_integer_value(json_object_get(object, "values"));
+    return values < 0 ? SIZE_MAX : (size_t)values;
+}
+
 json_t *wire_dims_json(const int64_t *dims, size_t n_dims)
 {
     json_t *array = json_array();

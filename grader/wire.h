@@ -38,4 +38,7 @@ uint64_t wire_u64(const json_t *object, const char *key);
 int wire_dims(const json_t *object, size_t n_dims, int64_t *ret, kgrade_error *err);
 json_t *wire_dims_json(const int64_t *dims, size_t n_dims);
 
+/* What the case's inputs are drawn from, "values"; 0 when absent, SIZE_MAX when negative. */
+size_t wire_values(const json_t *object);
+
 #endif

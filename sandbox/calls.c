@@ -19,6 +19,7 @@
 
 #include <asm/termbits.h>
 #include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -127,9 +128,11 @@ const struct call_group calls_forbidden[] = {
      NAMES("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise",
            "process_mrelease", "kcmp")},
     {"kernel subsystems with a history of holes and no use here", CALLS_ALL,
-     NAMES("userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "seccomp",
+     NAMES("userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "bpf",
            "perf_event_open", "fanotify_init", "lookup_dcookie", "splice", "tee", "vmsplice",
            "memfd_secret")},
+    {"a filter of one's own answers one's own calls only; no use but in replays, below",
+     CALLS_NOT_REPLAY, NAMES("seccomp")},
     {"key rings are not namespaced and outlive the jail", CALLS_ALL,
      NAMES("add_key", "request_key", "keyctl")},
     {"queues and segments that outlive their maker; the reduced level has no namespace for them",
@@ -175,6 +178,8 @@ const struct call_rule calls_rules[] = {
      VALUES(PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_THP_DISABLE, PR_SET_THP_DISABLE,
             PR_GET_TIMERSLACK, PR_SET_TIMERSLACK, PR_GET_PDEATHSIG, PR_SET_PDEATHSIG,
             PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS, PR_SET_NO_NEW_PRIVS, PR_CAPBSET_READ)},
+    {"the replayer of a CPU gives up more than its jail, before it runs device code", CALLS_REPLAY,
+     "seccomp", 0, CALLS_ONLY, VALUES(SECCOMP_SET_MODE_FILTER)},
     {"asking is fine; changing (no address randomisation, read implies exec) is not", CALLS_ALL,
      "personality", 0, CALLS_ONLY, VALUES(0xffffffffu)},
     {"limits of the caller, not of another process of the same user: at the reduced level that may "

@@ -19,6 +19,7 @@
 #define CALLS_DRIVER (CALLS_RECORD | CALLS_REPLAY) /* jails that hold a GPU driver or PoCL */
 #define CALLS_ALL (CALLS_BUILD | CALLS_DRIVER | CALLS_JUDGE)
 #define CALLS_NOT_JUDGE (CALLS_BUILD | CALLS_DRIVER)
+#define CALLS_NOT_REPLAY (CALLS_BUILD | CALLS_RECORD | CALLS_JUDGE)
 
 struct call_group {
     const char *reason;

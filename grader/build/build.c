@@ -10,6 +10,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../grade/jails.h"
+#include "../profile/ranges_text.h"
 #include "flags.h"
 
 #define DEFAULT_BUILD_TIMEOUT_S 60.0
@@ -161,6 +162,19 @@ static int write_command(const struct device *device, const struct device_langua
     return 0;
 }
 
+/* The candidate's files, and kgrade_ranges.h unless it brings its own.  How many. */
+static size_t gather_files(const struct bundle *bundle,
+                           struct bundle_file ret[BUNDLE_MAX_FILES + 1])
+{
+    bool has_own = false;
+    for (size_t i = 0; i < bundle->n; i++) {
+        ret[i] = bundle->files[i];
+        has_own = has_own || !strcmp(ret[i].name, RANGES_FILE);
+    }
+    ret[bundle->n] = (struct bundle_file){RANGES_FILE, ranges_text, strlen(ranges_text)};
+    return bundle->n + !has_own;
+}
+
 static int blame_command(const kgrade_error *err, struct finding *finding)
 {
     if (strcmp(err->code, "flag_not_allowed"))
@@ -183,7 +197,8 @@ int build_candidate(kgrade *engine, const struct device *device,
     *ret_cached = recall(engine, key, ret);
     if (*ret_cached)
         return 0;
-    const struct build_input input = {device, line.argv, bundle.files, bundle.n};
+    struct bundle_file files[BUNDLE_MAX_FILES + 1];
+    const struct build_input input = {device, line.argv, files, gather_files(&bundle, files)};
     struct jail_status status;
     int result = jails_build(engine, &input, build_ns(engine), ret, &status, &finding->log, &err);
     if (result < 0)

@@ -1,8 +1,8 @@
 /*
  * The kgrade program: what its files share.
  *
- * main.c finds the command, options.c reads its options, commands.c and grade.c carry commands out,
- * table.c and describe.c print for people, report/ writes a page, progress.c draws the moving line,
+ * main.c finds the command, options.c reads its options, commands.c, grade.c and profile.c carry
+ * commands out, table.c, profile_table.c and describe.c print for people, report/ writes a page, progress.c draws the moving line,
  * text.c holds pure helpers, db.c looks after the database of a server, remote/ talks to a server.
  * The program knows libkgrade by its public header alone, and the server by its HTTP interface and
  * its database by SQLite.
@@ -49,15 +49,19 @@ enum option_id {
     OPTION_SERVER,
     OPTION_TOKEN_FILE,
     OPTION_REUSE,
+    OPTION_JSONL,
+    OPTION_TRACE,
+    OPTION_CONTROL,
+    OPTION_PROFILE,
 };
 
 /* A command line, read. */
 struct cli {
     kgrade_options options;
-    const char *task, *device, *language, *output, *recording, *report;
+    const char *task, *device, *language, *output, *recording, *report, *trace;
     const char *server, *token_file;
     const char *local_only; /* an option that only means something on this machine; NULL: none */
-    bool json, dot, reuse, help, version;
+    bool json, jsonl, control, profile, dot, reuse, help, version;
     char **arguments;
     int n_arguments;
 };
@@ -112,6 +116,12 @@ enum cli_exit command_db_check(const struct cli *cli);
 enum cli_exit cli_exit_of(const char *verdict);
 enum cli_exit command_grade(const struct cli *cli);
 enum cli_exit command_replay(const struct cli *cli);
+
+/* profile.c */
+enum cli_exit command_profile(const struct cli *cli);
+
+/* compare.c */
+enum cli_exit command_compare(const struct cli *cli);
 
 /* describe.c: JSON of the library, for people, to stdout.  Missing values are left out. */
 void describe_tasks(const json_t *tasks);

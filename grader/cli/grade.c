@@ -7,6 +7,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "cli.h"
+#include "profile.h"
 #include "progress.h"
 #include "remote/commands.h"
 #include "report/report.h"
@@ -120,8 +121,13 @@ static enum cli_exit show(const struct cli *cli, const char *json, const json_t 
         fprintf(stderr, "kgrade: The result is not JSON: %s\n", where.text);
         return CLI_INFRASTRUCTURE;
     }
-    if (!cli->json)
+    if (!cli->json) {
         table_print_result(result);
+        if (json_object_get(result, "profile")) {
+            putchar('\n');
+            profile_print(json_object_get(result, "profile"));
+        }
+    }
     kgrade_error error = {0};
     if (cli->report && report_write(cli->report, result, graph, &error)) {
         cli_print_error(&error);
@@ -177,6 +183,7 @@ enum cli_exit command_grade(const struct cli *cli)
         .language = cli->language,
         .source = (const char *)source.data,
         .source_size = source.size,
+        .profile = cli->profile,
     };
     return run(cli, &(struct work){.request = &request});
 }

@@ -23,6 +23,14 @@ static const struct known_option known[] = {
     {OPTION_LANGUAGE, 'l', "language", "LANGUAGE",
      "what FILE is written in (default: the device's first)"},
     {OPTION_JSON, 0, "json", NULL, "JSON on standard output"},
+    {OPTION_JSONL, 0, "jsonl", NULL, "one line of JSON for each range and metric"},
+    {OPTION_TRACE, 0, "trace", "FILE",
+     "write single ranges to FILE, which must not exist: a trace for\n"
+     "ui.perfetto.dev or chrome://tracing"},
+    {OPTION_PROFILE, 0, "profile", NULL,
+     "after the grade also tell where host time goes, as kgrade profile"},
+    {OPTION_CONTROL, 0, "control", NULL,
+     "also tell what it costs that ranges can be noted, and that they are"},
     {OPTION_DOT, 0, "dot", NULL, "Graphviz DOT on standard output"},
     {OPTION_OUTPUT, 'o', "output", "FILE", "write to FILE; an existing one is never overwritten"},
     {OPTION_RECORDING, 0, "recording", "FILE", "keep the recording that was replayed"},
@@ -175,6 +183,19 @@ static int apply(const struct command *command, enum option_id id, const char *v
         return 0;
     case OPTION_JSON:
         cli->json = true;
+        return 0;
+    case OPTION_JSONL:
+        cli->jsonl = true;
+        return 0;
+    case OPTION_PROFILE:
+        cli->profile = true;
+        cli->local_only = "--profile";
+        return 0;
+    case OPTION_CONTROL:
+        cli->control = true;
+        return 0;
+    case OPTION_TRACE:
+        cli->trace = value;
         return 0;
     case OPTION_DOT:
         cli->dot = true;

@@ -349,6 +349,7 @@ void table_print_result(const json_t *result)
     putchar('\n');
     cleanup_free char *method = table_method(view_at(result, "cases"));
     cleanup_free char *steps = table_steps(view_at(result, "steps"));
+    print_line("advice", view_string(result, "advice"));
     print_line("measuring", method);
     print_environment(view_at(result, "environment"));
     print_line("time spent", steps);

@@ -50,10 +50,10 @@ int baseline_verify(kgrade *engine, const struct device *device, const struct ta
         struct judgement judgement = {0};
         json_int_t id;
         io_random(seeds, sizeof seeds);
-        if (replay_load(replay, task, cases[i].dims, f) ||
+        if (replay_load(replay, task, &cases[i], f) ||
             replay_prepare(replay, seeds[0], seeds[1], false, f) ||
             replay_run(replay, false, &time, f) ||
-            judge_snapshot(&judge, task, cases[i].dims, seeds[0], seeds[1], &id, f) ||
+            judge_snapshot(&judge, task, &cases[i], seeds[0], seeds[1], &id, f) ||
             judge_decide(&judge, id, &judgement, f))
             return -1;
         json_decref(judgement.correctness);
@@ -93,26 +93,26 @@ int baseline_record(kgrade *engine, const struct device *device, const struct ta
                                            .cases = cases,
                                            .n_cases = n_cases,
                                            .warm_calls = 1,
-                                           .arena_fd = device->shares_arena ? replay->arena_fd : -1,
                                            .library = &library};
     if (record_cases(engine, &request, recording, overheads, NULL, NULL, f))
         return wrap("recorded", f);
     return recording_write(recording, ret, &err) ? finding_infrastructure(f, &err) : 0;
 }
 
+/* Records it if *recording is empty; verifies it, and packs its code, in any case. */
 static int make(kgrade *engine, const struct device *device, const struct task *task,
-                const struct task_case *cases, size_t n_cases, struct bytes *ret, struct finding *f)
+                const struct task_case *cases, size_t n_cases, struct bytes *recording,
+                struct bytes *ret_code, struct finding *f)
 {
     cleanup_replay struct replay replay = REPLAY_NONE;
-    cleanup_bytes struct bytes recording = {0};
     if (replay_open(engine, device, task, cases, n_cases, &replay, f) ||
-        baseline_record(engine, device, task, cases, n_cases, &replay, &recording, f))
+        (!recording->size &&
+         baseline_record(engine, device, task, cases, n_cases, &replay, recording, f)))
         return -1;
-    if (replay_give(&replay, &recording, f) ||
-        baseline_verify(engine, device, task, cases, n_cases, 0, &replay, f))
+    if (replay_give(&replay, recording, f) ||
+        baseline_verify(engine, device, task, cases, n_cases, 0, &replay, f) ||
+        replay_pack(&replay, ret_code, f))
         return wrap("replayed", f);
-    *ret = recording;
-    recording = (struct bytes){0};
     return 0;
 }
 
@@ -121,27 +121,29 @@ static void cache_path(const kgrade *engine, const char *key, char ret[ENGINE_MA
     snprintf(ret, ENGINE_MAX_PATH, "%.3000s/baseline-%s.kgr", engine->cache_folder, key);
 }
 
-static const struct bytes *find(kgrade *engine, const char *key)
+static const struct baseline *find(kgrade *engine, const char *key)
 {
-    const struct bytes *found = NULL;
+    const struct baseline *found = NULL;
     pthread_mutex_lock(&engine->cache_lock);
     for (size_t i = 0; i < engine->n_baselines && !found; i++)
         if (!strcmp(engine->baselines[i].key, key))
-            found = &engine->baselines[i].recording;
+            found = &engine->baselines[i];
     pthread_mutex_unlock(&engine->cache_lock);
     return found;
 }
 
-static const struct bytes *keep(kgrade *engine, const char *key, struct bytes *recording)
+static const struct baseline *keep(kgrade *engine, const char *key, struct bytes *recording,
+                                   struct bytes *code)
 {
-    const struct bytes *kept = NULL;
+    const struct baseline *kept = NULL;
     pthread_mutex_lock(&engine->cache_lock);
     if (engine->n_baselines < sizeof engine->baselines / sizeof engine->baselines[0]) {
         struct baseline *b = &engine->baselines[engine->n_baselines++];
         memcpy(b->key, key, HASH_HEX);
         b->recording = *recording;
-        *recording = (struct bytes){0};
-        kept = &b->recording;
+        b->code = *code;
+        *recording = *code = (struct bytes){0};
+        kept = b;
     }
     pthread_mutex_unlock(&engine->cache_lock);
     return kept;
@@ -149,22 +151,24 @@ static const struct bytes *keep(kgrade *engine, const char *key, struct bytes *r
 
 int baseline_get(kgrade *engine, const struct device *device, const struct task *task,
                  const struct task_case *cases, size_t n_cases, const json_t *info,
-                 const struct bytes **ret, struct finding *f)
+                 const struct baseline **ret, struct finding *f)
 {
     char key[HASH_HEX], path[ENGINE_MAX_PATH];
     make_key(device, task, info, key);
     *ret = find(engine, key);
     if (*ret)
         return 0;
-    cleanup_bytes struct bytes recording = {0};
+    cleanup_bytes struct bytes recording = {0}, code = {0};
     cache_path(engine, key, path);
-    if (io_read_file(path, RECORDING_MAX_BYTES, &recording, NULL)) {
-        if (make(engine, device, task, cases, n_cases, &recording, f))
-            return wrap("verified", f);
+    bool known = !io_read_file(path, RECORDING_MAX_BYTES, &recording, NULL);
+    /* Code is not kept in files: what a runtime takes for its own changes with its packages. */
+    if ((!known || device->runs_in_replayer) &&
+        make(engine, device, task, cases, n_cases, &recording, &code, f))
+        return wrap("verified", f);
+    if (!known)
         io_write_file(path, recording.data, recording.size,
                       NULL); /* a cache that cannot be written is only slow */
-    }
-    *ret = keep(engine, key, &recording);
+    *ret = keep(engine, key, &recording, &code);
     return *ret ? 0
                 : finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "too_many_baselines", NULL,
                               "The engine holds too many baselines.");

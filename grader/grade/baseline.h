@@ -8,7 +8,7 @@
  * baseline that fails is an infrastructure fault, `baseline_failed`. The device's slot is held by the caller. */
 int baseline_get(kgrade *engine, const struct device *device, const struct task *task,
                  const struct task_case *cases, size_t n_cases, const json_t *info,
-                 const struct bytes **ret, struct finding *finding);
+                 const struct baseline **ret, struct finding *finding);
 
 /* Builds the baseline and records it on these cases for an open replayer.  *ret is the caller's. */
 int baseline_record(kgrade *engine, const struct device *device, const struct task *task,

@@ -215,12 +215,16 @@ void kgrade_close(kgrade *engine)
 {
     if (!engine)
         return;
-    for (size_t i = 0; i < engine->n_slots; i++)
+    for (size_t i = 0; i < engine->n_slots; i++) {
         spares_end(&engine->slots[i]);
+        graves_wait(&engine->slots[i].graves);
+    }
     sandbox_stop(engine->sandbox);
     task_set_unref(engine->tasks);
-    for (size_t i = 0; i < engine->n_baselines; i++)
+    for (size_t i = 0; i < engine->n_baselines; i++) {
         bytes_free(&engine->baselines[i].recording);
+        bytes_free(&engine->baselines[i].code);
+    }
     for (size_t i = 0; i < engine->n_builds; i++)
         bytes_free(&engine->builds[i].library);
     for (size_t i = 0; i < engine->n_references; i++)

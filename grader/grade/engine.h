@@ -19,6 +19,7 @@
 struct baseline {
     char key[HASH_HEX]; /* of task hash, device and target */
     struct bytes recording;
+    struct bytes code; /* see replay.h */
 };
 
 /* A task's reference, for the host or for a device, compiled once. */
@@ -40,11 +41,11 @@ struct worker {
         NULL, -1, -1                                                                               \
     }
 
-/* What one grade takes at most of each kind: two recorders (public and hidden cases), a replayer for correctness
- * and one for each side of the measurement, a judge for each of the candidate's. */
+/* What one grade takes of each kind on a device that starts workers ahead: two recorders (public and hidden cases), a
+ * replayer for each side, a judge. */
 #define SPARE_RECORDERS 2
-#define SPARE_REPLAYERS 3
-#define SPARE_JUDGES 2
+#define SPARE_REPLAYERS 2
+#define SPARE_JUDGES 1
 #define SPARES (SPARE_RECORDERS + SPARE_REPLAYERS + SPARE_JUDGES)
 
 /* A worker that was started ahead of time and waits for a grade.  It serves one; nothing of a candidate is in it. */
@@ -65,6 +66,14 @@ struct health {
     kgrade_error reason; /* when quarantined */
 };
 
+/* Workers that have been told to die.  A process takes its time to give a device back; so several do at once, while other
+ * work goes on. Zero-initialise. */
+#define GRAVES_MAX 8
+struct graves {
+    struct worker workers[GRAVES_MAX];
+    size_t n;
+};
+
 struct slot_waiter;
 
 /* Who holds the slot has the device: one candidate at a time, from record to the last replay; see slot.h. */
@@ -73,6 +82,7 @@ struct device_slot {
 
     json_t
         *ceilings; /* of the replayer's "ceilings"; NULL until measured; for who holds the slot */
+    struct graves graves; /* of the last grade; for who holds the slot */
     char health_key[HASH_HEX];
     struct bytes
         health_recording; /* the health kernel, for who holds the slot; empty until the first check */

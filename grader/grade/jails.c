@@ -190,6 +190,25 @@ void worker_end(struct worker *worker)
     worker->socket = worker->output = -1;
 }
 
+void worker_bury(struct worker *worker, struct graves *graves)
+{
+    static const struct worker none = WORKER_NONE;
+    if (!worker->jail)
+        return worker_end(worker);
+    jail_kill(worker->jail);
+    if (graves->n == GRAVES_MAX)
+        graves_wait(graves);
+    graves->workers[graves->n++] = *worker;
+    *worker = none;
+}
+
+void graves_wait(struct graves *graves)
+{
+    for (size_t i = 0; i < graves->n; i++)
+        worker_end(&graves->workers[i]);
+    graves->n = 0;
+}
+
 void worker_outcome_free(struct worker_outcome *outcome)
 {
     wire_message_free(&outcome->message);

@@ -45,6 +45,12 @@ struct worker_outcome {
     char stage[32]; /* the last progress message */
 };
 
+/* What every one begins as: some are freed without a request. */
+#define WORKER_OUTCOME_NONE                                                                        \
+    {                                                                                              \
+        .message = {.fd = -1 }                                                                     \
+    }
+
 void worker_outcome_free(struct worker_outcome *outcome);
 #define cleanup_outcome __attribute__((cleanup(worker_outcome_free)))
 
@@ -55,6 +61,14 @@ void worker_request(struct worker *worker, json_t *request, const void *blob, si
 /* Kills what is left and waits until everything in the jail is dead. */
 void worker_end(struct worker *worker);
 #define cleanup_worker __attribute__((cleanup(worker_end)))
+
+/* Kills everything in the jail and goes on; graves_wait waits.  With no room left it waits by itself.  The worker is empty
+ * afterwards. */
+void worker_bury(struct worker *worker, struct graves *graves);
+
+/* Returns when all of them are dead. */
+void graves_wait(struct graves *graves);
+#define cleanup_graves __attribute__((cleanup(graves_wait)))
 
 /* What the worker wrote, capped, made valid UTF-8, jail paths stripped.  NULL when empty. Caller frees. */
 char *worker_log(const struct worker *worker);

@@ -1,13 +1,17 @@
 /* The public way in: requests are checked here, before anything is started for them. */
 #define _GNU_SOURCE
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../build/bundle.h"
+#include "../compare/compare.h"
+#include "../profile/profile.h"
 #include "../quote.h"
 #include "../recording.h"
 #include "grade.h"
+#include "result.h"
 
 static bool is_utf8(const char *text, size_t size)
 {
@@ -79,6 +83,25 @@ int kgrade_check_request(kgrade *engine, const kgrade_request *request, kgrade_e
     return check_request(tasks, request, &task, &device, &language, err);
 }
 
+/* What does not build has no calls; what the machine could not do it cannot do again. */
+static bool can_be_profiled(const kgrade_result *result)
+{
+    return result->verdict != KGRADE_BUILD_FAILED && result->verdict != KGRADE_INFRASTRUCTURE_ERROR;
+}
+
+static int add_profile(kgrade_result *result, const char *report, kgrade_error *err)
+{
+    json_auto_t *json = json_loads(result->json, 0, NULL);
+    if (json_object_set_new(json, "profile", json_loads(report, 0, NULL)))
+        return fail(err, "out_of_memory", NULL, "There is no memory for a profile.");
+    char *text = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    if (!text)
+        return fail(err, "out_of_memory", NULL, "There is no memory for a profile.");
+    free(result->json);
+    result->json = text;
+    return 0;
+}
+
 int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress,
                  void *data, kgrade_result **ret, kgrade_error *err)
 {
@@ -88,7 +111,47 @@ int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress 
     const struct device_language *language;
     if (check_request(tasks, request, &task, &device, &language, err))
         return -1;
-    return grade_source(engine, task, device, language, request, progress, data, ret, err);
+    if (grade_source(engine, task, device, language, request, progress, data, ret, err))
+        return -1;
+    if (!request->profile || !can_be_profiled(*ret))
+        return 0;
+    cleanup_free char *report = NULL;
+    if (!profile_source(engine, task, device, language, request, NULL, progress, data, &report,
+                        err) &&
+        !add_profile(*ret, report, err))
+        return 0;
+    kgrade_result_free(*ret);
+    return -1;
+}
+
+int kgrade_profile(kgrade *engine, const kgrade_request *request,
+                   const kgrade_profile_options *options, kgrade_progress progress, void *data,
+                   char **ret_json, kgrade_error *err)
+{
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
+    const struct task *task;
+    const struct device *device;
+    const struct device_language *language;
+    if (check_request(tasks, request, &task, &device, &language, err))
+        return -1;
+    return profile_source(engine, task, device, language, request, options, progress, data,
+                          ret_json, err);
+}
+
+int kgrade_compare(kgrade *engine, const kgrade_request *a, const kgrade_request *b,
+                   kgrade_progress progress, void *data, char **ret_json, kgrade_error *err)
+{
+    cleanup_task_set struct task_set *tasks = engine_tasks(engine);
+    struct compare_request request = {.sides = {a, b}};
+    const struct task *task;
+    const struct device *device;
+    if (check_request(tasks, a, &request.task, &request.device, &request.languages[0], err) ||
+        check_request(tasks, b, &task, &device, &request.languages[1], err))
+        return -1;
+    if (task != request.task || device != request.device)
+        return fail(err, "different_requests", NULL,
+                    "Both candidates must be for the same task and device.");
+    return compare_sources(engine, &request, progress, data, ret_json, err);
 }
 
 int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_t size,

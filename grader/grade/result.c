@@ -112,9 +112,11 @@ static json_t *roofline_json(const struct roofline *r)
 
 static json_t *overhead_json(const struct host_overhead *o)
 {
-    return json_pack("{s:b, s:I, s:o, s:o, s:I}", "scored", 0, "cold_ns", (json_int_t)o->cold_ns,
-                     "warm_ns", number(o->warm_ns), "warm_p90_ns", number(o->warm_p90_ns), "calls",
-                     (json_int_t)o->calls);
+    return json_pack("{s:b, s:I, s:o, s:o, s:I, s:I, s:o}", "scored", 0, "cold_ns",
+                     (json_int_t)o->cold_ns, "warm_ns", number(o->warm_ns), "warm_p90_ns",
+                     number(o->warm_p90_ns), "calls", (json_int_t)o->calls, "launches",
+                     (json_int_t)o->launches, "per_launch_ns",
+                     o->launches ? number(o->warm_ns / o->launches) : json_null());
 }
 
 static json_t *correctness_json(const struct case_result *r)

@@ -63,7 +63,7 @@ static int redraw(const struct judge_case *c, const struct layout_buffer *b, con
         return fail(err, "out_of_memory", NULL, "No memory to draw the inputs again.");
     for (uint64_t at = 0; at < b->count; at += BLOCK) {
         size_t n = b->count - at < BLOCK ? (size_t)(b->count - at) : BLOCK;
-        values_fill(block, p->dtype, at, n, b->count, &p->values, seed, (uint32_t)b->param);
+        values_fill(block, p->dtype, at, n, b->count, &b->values, seed, (uint32_t)b->param);
         if (data && p->kind == PARAM_IN && memcmp(block, data + b->offset + at * size, n * size))
             *ret_changed = true;
         dtype_widen(p->dtype, block, n, (uint8_t *)wide + at * 8);

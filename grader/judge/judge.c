@@ -22,7 +22,7 @@ static int send_library(struct judge_client *j, json_t *json, const struct bytes
                         struct finding *f)
 {
     kgrade_error err = {.code = ""};
-    cleanup_outcome struct worker_outcome o = {.message = {.fd = -1}};
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     cleanup_close int fd = jails_memory_file("reference.so", library->data, library->size, &err);
     if (fd < 0) {
         json_decref(json);
@@ -46,7 +46,7 @@ static int send_device_reference(kgrade *engine, struct judge_client *j,
 static int send_task(struct judge_client *j, const struct task *task, int arena_fd,
                      struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     return request(j, json_pack("{s:s, s:s}", "op", "open", "task", task->text), arena_fd, &o, f);
 }
 
@@ -69,14 +69,14 @@ int judge_open(kgrade *engine, const struct device *device, const char *target,
     return reference ? send_device_reference(engine, ret, reference, f) : 0;
 }
 
-int judge_snapshot(struct judge_client *j, const struct task *task, const int64_t *dims,
+int judge_snapshot(struct judge_client *j, const struct task *task, const struct task_case *c,
                    uint64_t seed, uint64_t poison, json_int_t *ret_id, struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     if (request(j,
-                json_pack("{s:s, s:o, s:o, s:o}", "op", "snapshot", "dims",
-                          wire_dims_json(dims, task->n_dims), "seed", wire_u64_json(seed), "poison",
-                          wire_u64_json(poison)),
+                json_pack("{s:s, s:o, s:I, s:o, s:o}", "op", "snapshot", "dims",
+                          wire_dims_json(c->dims, task->n_dims), "values", (json_int_t)c->values,
+                          "seed", wire_u64_json(seed), "poison", wire_u64_json(poison)),
                 -1, &o, f))
         return -1;
     *ret_id = json_integer_value(json_object_get(o.message.json, "id"));
@@ -85,7 +85,7 @@ int judge_snapshot(struct judge_client *j, const struct task *task, const int64_
 
 int judge_decide(struct judge_client *j, json_int_t id, struct judgement *ret, struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     if (request(j, json_pack("{s:s, s:I}", "op", "judge", "id", id), -1, &o, f))
         return -1;
     const char *code = json_string_value(json_object_get(o.message.json, "code"));
@@ -96,12 +96,13 @@ int judge_decide(struct judge_client *j, json_int_t id, struct judgement *ret, s
     return 0;
 }
 
-int judge_answer(struct judge_client *j, const struct task *task, const int64_t *dims,
+int judge_answer(struct judge_client *j, const struct task *task, const struct task_case *c,
                  uint64_t seed, const struct judge_twist *twist, int arena_fd, struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
-    json_t *json = json_pack("{s:s, s:o, s:o}", "op", "answer", "dims",
-                             wire_dims_json(dims, task->n_dims), "seed", wire_u64_json(seed));
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    json_t *json = json_pack("{s:s, s:o, s:I, s:o}", "op", "answer", "dims",
+                             wire_dims_json(c->dims, task->n_dims), "values", (json_int_t)c->values,
+                             "seed", wire_u64_json(seed));
     if (twist && twist->param != SIZE_MAX) {
         json_object_set_new(json, "vary", json_integer((json_int_t)twist->param));
         json_object_set_new(json, "vary_seed", wire_u64_json(twist->seed));

@@ -22,7 +22,7 @@ int judge_open(kgrade *engine, const struct device *device, const char *target,
                struct finding *finding);
 
 /* Copies the case out of the arena; *ret_id names the snapshot for judge_decide. */
-int judge_snapshot(struct judge_client *judge, const struct task *task, const int64_t *dims,
+int judge_snapshot(struct judge_client *judge, const struct task *task, const struct task_case *c,
                    uint64_t seed, uint64_t poison, json_int_t *ret_id, struct finding *finding);
 
 struct judgement {
@@ -43,7 +43,7 @@ struct judge_twist {
 };
 
 /* Writes the outputs that a perfect kernel would write into an arena.  twist NULL: from the inputs of the seed. */
-int judge_answer(struct judge_client *judge, const struct task *task, const int64_t *dims,
+int judge_answer(struct judge_client *judge, const struct task *task, const struct task_case *c,
                  uint64_t seed, const struct judge_twist *twist, int arena_fd,
                  struct finding *finding);
 

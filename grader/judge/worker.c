@@ -119,7 +119,8 @@ static int take_snapshot(struct judge *j, const json_t *request, kgrade_error *e
         return fail(err, "wire_invalid", NULL,
                     "A snapshot was to be taken before the judge was opened.");
     if (wire_dims(request, j->task->n_dims, s.c.dims, err) ||
-        task_layout(j->task, s.c.dims, &s.c.layout, err))
+        task_layout(j->task, s.c.dims, &s.c.layout, err) ||
+        task_draw_from(j->task, wire_values(request), &s.c.layout, err))
         return -1;
     size_t id = 0;
     while (id < JUDGE_MAX_SNAPSHOTS && j->snapshots[id].taken)
@@ -258,7 +259,8 @@ static int answer(const struct judge *j, const json_t *request, int fd, kgrade_e
     if (bits > 0 && bits <= JUDGE_MAX_MANTISSA_BITS)
         twist.mantissa_bits = (unsigned)bits;
     if (wire_dims(request, j->task->n_dims, c.dims, err) ||
-        task_layout(j->task, c.dims, &c.layout, err))
+        task_layout(j->task, c.dims, &c.layout, err) ||
+        task_draw_from(j->task, wire_values(request), &c.layout, err))
         return -1;
     struct stat st;
     if (fd < 0 || fstat(fd, &st) || (uint64_t)st.st_size < c.layout.bytes)

@@ -7,10 +7,10 @@
  *   {"op":"reference"} + reference.so as a descriptor -> {"ok":true}
  *   {"op":"device_reference","check":bool} + its shared object as a descriptor
  *                                                  -> {"ok":true}         compared with the other one first
- *   {"op":"snapshot","dims":[..],"seed":"HEX","poison":"HEX"}
+ *   {"op":"snapshot","dims":[..],"values":n,"seed":"HEX","poison":"HEX"}    n as in task_draw_from
  *                                                  -> {"ok":true,"id":n}   copies the case out of the arena
  *   {"op":"judge","id":n}                          -> {"ok":true,"pass":bool,"code":..,"correctness":{..}}
- *   {"op":"answer","dims":[..],"seed":"HEX"[,"vary":PARAM,"vary_seed":"HEX"][,"mantissa_bits":n]}
+ *   {"op":"answer","dims":[..],"values":n,"seed":"HEX"[,"vary":PARAM,"vary_seed":"HEX"][,"mantissa_bits":n]}
  *     + arena descriptor, for writing              -> {"ok":true}         writes outputs (host_answer); for the linter
  *   failure                                        -> {"ok":false,"code":..,"message":..,"hint":..}
  */

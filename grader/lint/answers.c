@@ -25,7 +25,7 @@
 /* One case with an arena and a judge. */
 struct trial {
     struct lint *lint;
-    const int64_t *dims;
+    const struct task_case *at;
     struct layout layout;
     uint64_t seed, poison, other_seed;
     int fd;
@@ -65,7 +65,7 @@ static int trial_begin(struct trial *t, const struct device *device, struct find
         const struct layout_buffer *b = &t->layout.buffers[i];
         const struct param *p = &t->lint->task->params[b->param];
         if (p->kind == PARAM_IN)
-            values_fill(t->arena + b->offset, p->dtype, 0, (size_t)b->count, b->count, &p->values,
+            values_fill(t->arena + b->offset, p->dtype, 0, (size_t)b->count, b->count, &b->values,
                         t->seed, (uint32_t)b->param);
         values_canary(t->arena + b->offset + b->bytes, (size_t)b->canary, t->poison,
                       (uint32_t)b->param);
@@ -107,7 +107,7 @@ static int right(struct trial *t, size_t param, struct finding *f)
         memcpy(t->arena, t->right, (size_t)t->layout.bytes);
         return 0;
     }
-    if (judge_answer(&t->judge, t->lint->task, t->dims, t->seed, NULL, t->fd, f))
+    if (judge_answer(&t->judge, t->lint->task, t->at, t->seed, NULL, t->fd, f))
         return -1;
     t->right = malloc((size_t)t->layout.bytes);
     if (t->right) /* else it is asked for again */
@@ -198,7 +198,7 @@ static int shifted(struct trial *t, size_t param, struct finding *f)
 static int of_another_sample(struct trial *t, size_t param, struct finding *f)
 {
     (void)param;
-    return judge_answer(&t->judge, t->lint->task, t->dims, t->other_seed, NULL, t->fd, f);
+    return judge_answer(&t->judge, t->lint->task, t->at, t->other_seed, NULL, t->fd, f);
 }
 
 /* An input, repeated until the output is full. */
@@ -214,8 +214,7 @@ static int copy_of(struct trial *t, size_t param, struct finding *f)
         return 1;
     if (t->lint->task->params[param].kind == PARAM_INOUT) {
         values_fill(t->arena + from->offset, t->lint->task->params[param].dtype, 0,
-                    (size_t)from->count, from->count, &t->lint->task->params[param].values, t->seed,
-                    (uint32_t)param);
+                    (size_t)from->count, from->count, &from->values, t->seed, (uint32_t)param);
         any = true;
     }
     (void)f;
@@ -237,7 +236,7 @@ static int without(struct trial *t, size_t param, struct finding *f)
     for (size_t i = 0; i < t->layout.n_buffers; i++)
         if (t->layout.buffers[i].param == param && t->layout.buffers[i].count == 0)
             return 1;
-    return judge_answer(&t->judge, t->lint->task, t->dims, t->seed, &twist, t->fd, f);
+    return judge_answer(&t->judge, t->lint->task, t->at, t->seed, &twist, t->fd, f);
 }
 
 /* --- precision --- */
@@ -276,7 +275,7 @@ static unsigned lower_bits(unsigned bits)
 static int rounded_to(struct trial *t, unsigned bits, struct finding *f)
 {
     const struct judge_twist twist = {SIZE_MAX, 0, bits};
-    return bits ? judge_answer(&t->judge, t->lint->task, t->dims, t->seed, &twist, t->fd, f) : 1;
+    return bits ? judge_answer(&t->judge, t->lint->task, t->at, t->seed, &twist, t->fd, f) : 1;
 }
 
 static int allowed_precision(struct trial *t, size_t param, struct finding *f)
@@ -341,7 +340,7 @@ static int try_one(struct trial *t, const struct kind *kind, size_t param, int *
     *ret_outcome = kind->make(t, param, f);
     if (*ret_outcome)
         return *ret_outcome < 0 ? -1 : 0;
-    return judge_snapshot(&t->judge, t->lint->task, t->dims, t->seed, t->poison, &id, f) ||
+    return judge_snapshot(&t->judge, t->lint->task, t->at, t->seed, t->poison, &id, f) ||
                    judge_decide(&t->judge, id, judgement, f)
                ? -1
                : 0;
@@ -359,12 +358,16 @@ static bool passes_again(struct trial *t, const struct kind *kind, size_t param)
     return passes;
 }
 
-static void complain(struct lint *l, const struct kind *kind, size_t param, const int64_t *dims)
+static void complain(struct lint *l, const struct kind *kind, size_t param,
+                     const struct task_case *at)
 {
     const char *name = kind->per_input ? l->task->params[param].name : "";
-    lint_report(l, "answers", false, "%s: %s%s%s%s is found %s; %s.", lint_dims(l->task, dims).text,
-                kind->name, *name ? " \"" : "", name, *name ? "\"" : "",
-                kind->wanted == FOUND_RIGHT ? "wrong" : "right", kind->fix);
+    char values[64] = "";
+    if (at->values)
+        snprintf(values, sizeof values, " with the values of $.cases.hidden[%zu]", at->values - 1);
+    lint_report(l, "answers", false, "%s%s: %s%s%s%s is found %s; %s.",
+                lint_dims(l->task, at->dims).text, values, kind->name, *name ? " \"" : "", name,
+                *name ? "\"" : "", kind->wanted == FOUND_RIGHT ? "wrong" : "right", kind->fix);
 }
 
 /* -1: reported, and the linter need not go on. */
@@ -375,8 +378,9 @@ static int try_kind(struct trial *t, const struct task_case *at, const struct ki
     struct judgement judgement = {0};
     int outcome;
     if (try_one(t, kind, param, &outcome, &judgement, &f)) {
-        lint_report(t->lint, "answers", false, "%s: %s%s%s", lint_dims(t->lint->task, t->dims).text,
-                    f.reason.message, f.log ? "\n" : "", f.log ? f.log : "");
+        lint_report(t->lint, "answers", false, "%s: %s%s%s",
+                    lint_dims(t->lint->task, t->at->dims).text, f.reason.message, f.log ? "\n" : "",
+                    f.log ? f.log : "");
         finding_free(&f);
         return -1;
     }
@@ -391,7 +395,7 @@ static int try_kind(struct trial *t, const struct task_case *at, const struct ki
     /* Two samples with the same answer can be chance where an answer is one number. */
     if (!defect || (kind->wanted == FOUND_WRONG && !passes_again(t, kind, param)))
         return 0;
-    complain(t->lint, kind, param, t->dims);
+    complain(t->lint, kind, param, at);
     return -1;
 }
 
@@ -400,9 +404,12 @@ static int try_kind(struct trial *t, const struct task_case *at, const struct ki
 static int try_case(struct lint *l, const struct device *device, const struct task_case *at,
                     struct tally tallies[N_KINDS][TASK_MAX_PARAMS])
 {
-    struct trial t = {.lint = l, .dims = at->dims, .fd = -1, .judge = JUDGE_NONE};
+    struct trial t = {.lint = l, .at = at, .fd = -1, .judge = JUDGE_NONE};
     struct finding f = {.log = NULL};
-    int result = task_layout(l->task, at->dims, &t.layout, NULL);
+    int result = task_layout(l->task, at->dims, &t.layout, NULL) ||
+                         task_draw_from(l->task, at->values, &t.layout, NULL)
+                     ? -1
+                     : 0;
     if (!result && trial_begin(&t, device, &f)) {
         lint_report(l, "answers", false, "%s%s%s", f.reason.message, f.log ? "\n" : "",
                     f.log ? f.log : "");
@@ -412,7 +419,9 @@ static int try_case(struct lint *l, const struct device *device, const struct ta
     for (size_t k = 0; k < N_KINDS && !result; k++)
         for (size_t p = 0; p < (kinds[k].per_input ? l->task->n_params : 1) && !result; p++) {
             enum param_kind kind = l->task->params[p].kind;
-            if (!kinds[k].per_input || kind == PARAM_IN || kind == PARAM_INOUT)
+            /* Other values than usual are there to tell, and need not tell everything. */
+            bool wanted = !at->values || kinds[k].wanted == FOUND_RIGHT;
+            if (wanted && (!kinds[k].per_input || kind == PARAM_IN || kind == PARAM_INOUT))
                 result = try_kind(&t, at, &kinds[k], p, &tallies[k][p]);
         }
     trial_end(&t);
@@ -439,33 +448,47 @@ static bool can_be_tried(const struct task *task, const int64_t *dims)
 
 /* A cheap answer that no correctness case tells from a right one. */
 static bool told_apart(struct lint *l, struct tally tallies[N_KINDS][TASK_MAX_PARAMS],
-                       const int64_t *dims)
+                       const struct task_case *last)
 {
     for (size_t k = 0; k < N_KINDS; k++)
         for (size_t p = 0; p < l->task->n_params; p++) {
             const struct tally *tally = &tallies[k][p];
             if (kinds[k].wanted == FOUND_WRONG && tally->found_right && !tally->found_wrong &&
                 !tally->benchmarks) {
-                complain(l, &kinds[k], p, dims);
+                complain(l, &kinds[k], p, last);
                 return false;
             }
         }
     return true;
 }
 
+/* A case with its own values, then with those of each hidden range that has others. */
+static int try_values(struct lint *l, const struct device *device, struct task_case at,
+                      struct tally tallies[N_KINDS][TASK_MAX_PARAMS])
+{
+    if (try_case(l, device, &at, tallies))
+        return -1;
+    for (size_t r = 0; r < l->task->n_hidden; r++) {
+        at.values = r + 1;
+        if (l->task->hidden[r].has_values && try_case(l, device, &at, tallies))
+            return -1;
+    }
+    return 0;
+}
+
 void lint_answers(struct lint *l)
 {
     const struct device *device = device_find("opencl");
     struct tally tallies[N_KINDS][TASK_MAX_PARAMS] = {0};
-    const int64_t *last = NULL;
+    const struct task_case *last = NULL;
     size_t tried = 0;
     for (size_t i = 0; device && i < l->task->n_cases; i++) {
         const struct task_case *at = &l->task->cases[i];
         if (!can_be_tried(l->task, at->dims))
             continue;
-        if (try_case(l, device, at, tallies))
+        if (try_values(l, device, *at, tallies))
             return;
-        last = at->dims;
+        last = at;
         tried++;
     }
     if (!tried) {

@@ -1,6 +1,6 @@
 /*
  * Sampling a benchmark case: candidate and baseline alternate, each sample on inputs never used before, until the
- * interval of the median ratio is narrow enough or a cap is reached.  Randomly chosen candidate samples are judged.
+ * interval of the pairs' ratio is narrow enough or a cap is reached.  Randomly chosen candidate samples are judged.
  */
 #ifndef KGRADE_SAMPLING_H
 #define KGRADE_SAMPLING_H
@@ -15,7 +15,7 @@
 #define SAMPLING_DEFAULT_SECONDS 3.0
 #define SAMPLING_MIN_SAMPLES 20u /* before the stop rule is asked */
 #define SAMPLING_WARMUPS 3u      /* of each side, not counted */
-#define SAMPLING_FLOOR_SAMPLES 31u
+#define SAMPLING_FLOOR_SAMPLES 63u
 #define SAMPLING_MAX_VOIDS 50u    /* in a row */
 #define SAMPLING_MAX_JUDGED 12u   /* per case; one of them is the last sample */
 #define SAMPLING_JUDGED_EARLY 5u  /* draws among the first SAMPLING_MIN_SAMPLES */
@@ -33,8 +33,8 @@
 struct sampling_request {
     const kgrade_options *options;
     const struct task *task;
-    const int64_t *dims;
-    struct replay *candidate, *baseline; /* both have the case loaded */
+    const struct task_case *task_case;
+    struct replay *candidate, *baseline; /* both have the case loaded; they may share an arena */
     struct judge_client *judge;          /* of the candidate's arena */
     bool cold;
     bool bendable; /* the candidate's kernels could bend the clock of their stamps */
@@ -45,7 +45,7 @@ struct series {
     struct summary time; /* ns, floor subtracted */
     double floor_ns;
     size_t voids;
-    /* The samples in the order in which they were taken, floor subtracted; when there were more
+    /* The samples in the order in which they were taken, floor subtracted, spread over the clock's tick; when there were more
      * than SAMPLING_MAX_KEPT, that many at even distances. */
     double kept[SAMPLING_MAX_KEPT];
     size_t n_kept;
@@ -53,7 +53,7 @@ struct series {
 
 struct sampling {
     struct series candidate, baseline;
-    double speedup, low, high; /* median of baseline/candidate and its 95 % interval */
+    double speedup, low, high; /* centre of the pairs' baseline/candidate and its 95 % interval */
     const char *stopped;       /* "precision", "samples" or "time" */
     json_int_t snapshots[SAMPLING_MAX_JUDGED];
     size_t n_snapshots;

@@ -50,6 +50,51 @@ void statistics_median_interval(const double *sorted, size_t n, double z, double
     *ret_high = sorted[high > (double)n ? n - 1 : (size_t)high - 1];
 }
 
+/* How many pairs i <= j have a sum of at most `sum`. */
+static size_t pairs_up_to(const double *sorted, size_t n, double sum)
+{
+    size_t count = 0, below = n;
+    for (size_t i = 0; i < n; i++) {
+        while (below > 0 && sorted[i] + sorted[below - 1] > sum)
+            below--;
+        if (below <= i)
+            break;
+        count += below - i;
+    }
+    return count;
+}
+
+/* The mean of the pair that has this rank, from 1.  It lies between the ends; halving that so often leaves less than a
+ * double can tell. */
+static double pair_mean(const double *sorted, size_t n, double rank)
+{
+    double low = 2 * sorted[0], high = 2 * sorted[n - 1];
+    if ((double)pairs_up_to(sorted, n, low) >= rank)
+        return sorted[0];
+    for (int i = 0; i < 60; i++) {
+        double middle = low + (high - low) / 2;
+        if ((double)pairs_up_to(sorted, n, middle) >= rank)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high / 2;
+}
+
+void statistics_centre(const double *sorted, size_t n, double z, double *ret_centre,
+                       double *ret_low, double *ret_high)
+{
+    double m = (double)n, pairs = m * (m + 1) / 2;
+    double below = floor(pairs / 2 - z * sqrt(m * (m + 1) * (2 * m + 1) / 24));
+    if (below < 1)
+        below = 1;
+    *ret_centre = (pair_mean(sorted, n, floor((pairs + 1) / 2)) +
+                   pair_mean(sorted, n, ceil((pairs + 1) / 2))) /
+                  2;
+    *ret_low = pair_mean(sorted, n, below);
+    *ret_high = pair_mean(sorted, n, pairs + 1 - below);
+}
+
 double statistics_spread(const double *sorted, size_t n)
 {
     double low = statistics_quantile(sorted, n, 0.1), high = statistics_quantile(sorted, n, 0.9);

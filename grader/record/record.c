@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "record.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,10 +9,10 @@
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
-#include "../grade/jails.h"
 #include "../measure/statistics.h"
 
 #define DEFAULT_RECORD_TIMEOUT_S 20.0
+#define SESSION_LIFE_NS (600 * IO_NS_PER_S)
 
 static uint64_t step_ns(const kgrade *engine)
 {
@@ -154,25 +155,52 @@ static int take_call(const struct wire_message *message, const struct record_req
     return 0;
 }
 
+static json_t *profile_json(enum record_profile profile)
+{
+    return profile == RECORD_PROFILE_PLAIN ? json_string("plain")
+                                           : json_boolean(profile == RECORD_PROFILE);
+}
+
+static int load(kgrade *engine, const struct bytes *candidate, struct worker *worker,
+                struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    cleanup_close int library =
+        jails_memory_file("candidate.so", candidate->data, candidate->size, &err);
+    if (library < 0)
+        return finding_infrastructure(f, &err);
+    worker_request(worker, json_pack("{s:s}", "op", "load"), NULL, 0, library,
+                   io_now() + step_ns(engine), &o);
+    return o.answer == WORKER_ANSWERED ? 0 : blame(engine, &o, "loading", f);
+}
+
 static int open_and_load(kgrade *engine, const struct record_request *request,
                          struct worker *worker, struct finding *f)
 {
     kgrade_error err = {.code = ""};
-    cleanup_close int library =
-        jails_memory_file("candidate.so", request->library->data, request->library->size, &err);
-    if (library < 0)
+    uint64_t arena_bytes;
+    if (task_largest(request->task, request->cases, request->n_cases, &arena_bytes, &err))
         return finding_infrastructure(f, &err);
     {
-        cleanup_outcome struct worker_outcome o;
-        worker_request(worker, json_pack("{s:s, s:s}", "op", "open", "task", request->task->text),
-                       NULL, 0, request->arena_fd, io_now() + step_ns(engine), &o);
+        cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+        worker_request(worker,
+                       json_pack("{s:s, s:s, s:I, s:o}", "op", "open", "task", request->task->text,
+                                 "arena_bytes", (json_int_t)arena_bytes, "profile",
+                                 profile_json(request->profile)),
+                       NULL, 0, -1, io_now() + step_ns(engine), &o);
         if (o.answer != WORKER_ANSWERED)
             return worker_fault(&o, "recorder", f);
     }
-    cleanup_outcome struct worker_outcome o;
-    worker_request(worker, json_pack("{s:s}", "op", "load"), NULL, 0, library,
-                   io_now() + step_ns(engine), &o);
-    return o.answer == WORKER_ANSWERED ? 0 : blame(engine, &o, "loading", f);
+    return load(engine, request->library, worker, f);
+}
+
+static unsigned count_launches(const struct recording_call *call)
+{
+    unsigned n = 0;
+    for (size_t i = 0; call && i < call->n_nodes; i++)
+        n += call->nodes[i].kind == NODE_KERNEL;
+    return n;
 }
 
 static int record_one(kgrade *engine, const struct record_request *request,
@@ -181,7 +209,7 @@ static int record_one(kgrade *engine, const struct record_request *request,
 {
     uint64_t seed;
     io_random(&seed, sizeof seed);
-    cleanup_outcome struct worker_outcome o;
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     worker_request(worker,
                    json_pack("{s:s, s:o, s:o, s:I}", "op", "record", "dims",
                              wire_dims_json(c->dims, request->task->n_dims), "seed",
@@ -190,7 +218,20 @@ static int record_one(kgrade *engine, const struct record_request *request,
     if (o.answer != WORKER_ANSWERED)
         return blame(engine, &o, "call", f);
     read_overhead(o.message.json, overhead);
-    return take_call(&o.message, request, c, recording, f);
+    if (take_call(&o.message, request, c, recording, f))
+        return -1;
+    overhead->launches = count_launches(recording_find_call(recording, c->dims));
+    return 0;
+}
+
+/* The log is complete only when nobody is left to write to it. */
+static int keep_log(struct worker *worker, struct finding *f)
+{
+    jail_free(worker->jail);
+    worker->jail = NULL;
+    free(f->log);
+    f->log = worker_log(worker);
+    return -1;
 }
 
 int record_cases(kgrade *engine, const struct record_request *request, struct recording *recording,
@@ -212,14 +253,111 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
             result = record_one(engine, request, &request->cases[i], &worker, recording,
                                 &overheads[i], f);
     }
-    if (!result)
+    if (!result) {
+        if (request->graves)
+            worker_bury(&worker, request->graves);
         return 0;
-    if (request->secret)
-        return finding_hide(f);
-    /* The log is complete only when nobody is left to write to it. */
-    jail_free(worker.jail);
-    worker.jail = NULL;
-    free(f->log);
-    f->log = worker_log(&worker);
-    return -1;
+    }
+    return request->secret ? finding_hide(f) : keep_log(&worker, f);
+}
+
+int record_phase(kgrade *engine, const struct record_request *request, const char *phase,
+                 unsigned budget_ms, struct wire_message *ret, struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    uint64_t seed;
+    cleanup_worker struct worker worker = WORKER_NONE;
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    io_random(&seed, sizeof seed);
+    if (worker_take(engine, request->device, STEP_RECORD, &worker, &err))
+        return finding_infrastructure(f, &err);
+    if (open_and_load(engine, request, &worker, f))
+        return keep_log(&worker, f);
+    worker_request(&worker,
+                   json_pack("{s:s, s:o, s:o, s:s, s:I}", "op", "profile", "dims",
+                             wire_dims_json(request->cases[0].dims, request->task->n_dims), "seed",
+                             wire_u64_json(seed), "phase", phase, "budget_ms",
+                             (json_int_t)budget_ms),
+                   NULL, 0, -1, io_now() + step_ns(engine), &o);
+    if (o.answer != WORKER_ANSWERED) {
+        blame(engine, &o, "call", f);
+        return keep_log(&worker, f);
+    }
+    *ret = o.message;
+    o.message = (struct wire_message){.fd = -1};
+    return 0;
+}
+
+/* --- sessions --- */
+
+static int take_recorder(kgrade *engine, const struct record_request *request,
+                         struct worker *worker, kgrade_error *err)
+{
+    struct device device = *request->device;
+    if (request->profile != RECORD_PROFILE_PLAIN)
+        return worker_take(engine, request->device, STEP_RECORD, worker, err);
+    device.recorder = device.plain_recorder;
+    return worker_start(engine, &device, STEP_RECORD, SESSION_LIFE_NS, worker, err);
+}
+
+static int ask_for_blocks(struct record_session *session, json_t *request, unsigned blocks,
+                          double *ret_ns, uint64_t *ret_wall_ns, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    worker_request(&session->worker, request, NULL, 0, -1, io_now() + step_ns(session->engine), &o);
+    if (o.answer != WORKER_ANSWERED) {
+        blame(session->engine, &o, "call", f);
+        return keep_log(&session->worker, f);
+    }
+    const json_t *times = json_object_get(o.message.json, "ns");
+    json_int_t wall = json_integer_value(json_object_get(o.message.json, "wall_ns"));
+    cleanup_free double *ns = calloc(blocks, sizeof *ns);
+    bool ok = ns && json_array_size(times) == blocks && wall >= 0;
+    for (size_t i = 0; ok && i < blocks; i++) {
+        ns[i] = json_number_value(json_array_get(times, i));
+        ok = isfinite(ns[i]) && ns[i] >= 0;
+    }
+    if (!ok)
+        return finding_set(f, KGRADE_REFUSED, "recorder_tampered",
+                           "Leave the descriptors of the process alone.",
+                           "The times that came are none.");
+    statistics_sort(ns, blocks);
+    *ret_ns = statistics_quantile(ns, blocks, 0.5);
+    *ret_wall_ns = (uint64_t)wall;
+    return 0;
+}
+
+int record_session_begin(kgrade *engine, const struct record_request *request,
+                         const struct bytes *other, struct record_session *ret, struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    uint64_t seed, wall_ns;
+    double ns;
+    io_random(&seed, sizeof seed);
+    if (take_recorder(engine, request, &ret->worker, &err))
+        return finding_infrastructure(f, &err);
+    ret->engine = engine;
+    if (open_and_load(engine, request, &ret->worker, f) ||
+        (other && load(engine, other, &ret->worker, f)))
+        return keep_log(&ret->worker, f);
+    return ask_for_blocks(ret,
+                          json_pack("{s:s, s:o, s:o, s:i, s:i, s:b}", "op", "blocks", "dims",
+                                    wire_dims_json(request->cases[0].dims, request->task->n_dims),
+                                    "seed", wire_u64_json(seed), "blocks", 1, "calls", 1, "noted",
+                                    0),
+                          1, &ns, &wall_ns, f);
+}
+
+int record_blocks(struct record_session *session, unsigned which, unsigned blocks, unsigned calls,
+                  bool noted, double *ret_ns, uint64_t *ret_wall_ns, struct finding *f)
+{
+    return ask_for_blocks(session,
+                          json_pack("{s:s, s:I, s:I, s:I, s:b}", "op", "blocks", "which",
+                                    (json_int_t)which, "blocks", (json_int_t)blocks, "calls", (json_int_t)calls, "noted", noted),
+                          blocks, ret_ns, ret_wall_ns, f);
+}
+
+void record_session_end(struct record_session *session)
+{
+    worker_end(&session->worker);
 }

@@ -2,7 +2,7 @@
 #ifndef KGRADE_RECORD_H
 #define KGRADE_RECORD_H
 
-#include "../grade/engine.h"
+#include "../grade/jails.h"
 
 /* Host overhead of the launch path in one case; reported, never scored.  The recorder measures it in the
  * candidate's own process, so a candidate can make it look better than it is. */
@@ -11,6 +11,13 @@ struct host_overhead {
     double warm_ns;   /* median of the warm calls */
     double warm_p90_ns;
     unsigned calls;
+    unsigned launches; /* kernels that one call launches */
+};
+
+enum record_profile {
+    RECORD_NO_PROFILE,
+    RECORD_PROFILE,       /* nothing is recorded: ranges of host code can be noted */
+    RECORD_PROFILE_PLAIN, /* nor are they noted */
 };
 
 struct record_request {
@@ -19,16 +26,44 @@ struct record_request {
     const struct task_case *cases;
     size_t n_cases;
     unsigned warm_calls;
+    enum record_profile profile;
     bool secret;  /* hidden cases: nothing that the candidate says or does may come back */
-    int arena_fd; /* -1 unless the device shares it */
     const struct bytes *library; /* the built candidate */
+    struct graves
+        *graves; /* where a recorder goes that has done its work; NULL: its death is waited for */
 };
 
-/* Records one call per case in a jail of its own and waits until everything in it is dead.  `overheads` has room
- * for n_cases.  progress may be NULL; it is called before each case. Cases whose dims `recording` already has are skipped. */
+/* Records one call per case in a jail of its own, whose processes are then killed.  Before they are dead nothing that the
+ * device holds can be relied on.  `overheads` has room for n_cases.  progress may be NULL; it is called before each case. Cases whose dims `recording` already has are skipped. */
 typedef bool (*record_progress)(void *data, size_t done);
 int record_cases(kgrade *engine, const struct record_request *request, struct recording *recording,
                  struct host_overhead *overheads, record_progress progress, void *data,
                  struct finding *finding);
+
+/* One phase of a profile ("cold" or "warm") of cases[0], in a jail of its own; profile/worker.h tells what comes back. */
+int record_phase(kgrade *engine, const struct record_request *request, const char *phase,
+                 unsigned budget_ms, struct wire_message *ret,
+                 struct finding *finding);
+
+/* A recorder that records nothing but makes calls when it is told to.  Initialise with RECORD_SESSION_NONE. */
+struct record_session {
+    kgrade *engine;
+    struct worker worker;
+};
+#define RECORD_SESSION_NONE                                                                        \
+    {                                                                                              \
+        NULL, WORKER_NONE                                                                          \
+    }
+
+/* Loads the candidate, and another one unless `other` is NULL, and makes a first call of cases[0] of each.
+ * RECORD_PROFILE_PLAIN: in the device's plain_recorder. */
+int record_session_begin(kgrade *engine, const struct record_request *request,
+                         const struct bytes *other, struct record_session *ret,
+                         struct finding *finding);
+/* Makes blocks of calls of candidate 0 or 1 with the device waited for between them.  *ret_ns: the median over blocks of a call's time, by the
+ * candidate's process; *ret_wall_ns: of all of it. */
+int record_blocks(struct record_session *session, unsigned which, unsigned blocks, unsigned calls,
+                  bool noted, double *ret_ns, uint64_t *ret_wall_ns, struct finding *finding);
+void record_session_end(struct record_session *session);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../sandbox/base/fail.h"
+#include "../profile/worker.h"
 #include "../task/call.h"
 #include "../worker_io.h"
 
@@ -17,36 +18,44 @@ struct recorder {
     void *state; /* the device's */
     struct task *task;
     struct call *call;
-    void *library;
-    void (*entry)(void);
+    void (*entry)(void); /* of the candidate that is called */
+    void (*entries[PROFILE_MAX_CANDIDATES])(void);
+    size_t n_entries; /* candidates loaded; more than one only in a profile */
+    bool profiles; /* opened for a profile: then nothing is recorded */
 };
 
-static int open_task(struct recorder *r, const json_t *request, int arena_fd, kgrade_error *err)
+static int open_task(struct recorder *r, const json_t *request, kgrade_error *err)
 {
     const char *text = json_string_value(json_object_get(request, "task"));
-    if (r->task || !text)
+    json_int_t bytes = json_integer_value(json_object_get(request, "arena_bytes"));
+    if (r->task || !text || bytes <= 0)
         return fail(err, "wire_invalid", NULL, "The recorder was not opened with one task.");
     if (task_parse(text, strlen(text), "task.json", &r->task, err) ||
         call_new_entry(r->task, &r->call, err))
         return -1;
-    return worker_started(err) ? -1 : r->device->open(r->task, arena_fd, &r->state, err);
+    const json_t *profile = json_object_get(request, "profile");
+    r->profiles = json_is_true(profile) || json_is_string(profile);
+    if (json_is_true(profile) && profile_open(err))
+        return -1;
+    return worker_started(err) ? -1 : r->device->open(r->task, (uint64_t)bytes, &r->state, err);
 }
 
 static int load_candidate(struct recorder *r, int fd, uint64_t *ret_ns, kgrade_error *err)
 {
     uint64_t start = io_now();
-    r->library = worker_load(fd);
-    if (!r->library)
+    void *library = worker_load(fd);
+    if (!library)
         return fail(
             err, "load_failed",
             "Call only functions of the C library and those that the device offers to candidates.",
             "The candidate could not be loaded: %s", worker_load_error());
-    void *symbol = dlsym(r->library, r->task->entry);
+    void *symbol = dlsym(library, r->task->entry);
     if (!symbol)
         return fail(err, "missing_entry",
                     "Define it with C linkage, not static, and with the task's parameters.",
                     "The candidate does not export the entry point \"%s\".", r->task->entry);
     memcpy(&r->entry, &symbol, sizeof symbol);
+    r->entries[r->n_entries++] = r->entry;
     *ret_ns = io_now() - start;
     return 0;
 }
@@ -70,14 +79,11 @@ static int one_call(struct recorder *r, enum record_mode mode, struct recording 
     return r->device->end(r->state, mode, recording, err);
 }
 
-static int record_case(struct recorder *r, const json_t *request, kgrade_error *err)
+/* Buffers and arguments of a case. */
+static int prepare_case(struct recorder *r, const json_t *request,
+                        int64_t dims[TASK_MAX_PARAMS], kgrade_error *err)
 {
-    int64_t dims[TASK_MAX_PARAMS];
     struct layout layout;
-    json_int_t warm = json_integer_value(json_object_get(request, "warm"));
-    if (!r->entry || warm < 0 || warm > RECORD_MAX_WARM_CALLS)
-        return fail(err, "wire_invalid", NULL,
-                    "A case was to be recorded before the candidate was loaded.");
     if (wire_dims(request, r->task->n_dims, dims, err) ||
         task_layout(r->task, dims, &layout, err) ||
         r->device->prepare(r->state, dims, &layout, wire_u64(request, "seed"), err))
@@ -88,6 +94,56 @@ static int record_case(struct recorder *r, const json_t *request, kgrade_error *
         if (kind != PARAM_DIM && kind != PARAM_SCALAR)
             call_set_pointer(r->call, i, r->device->argument(r->state, i));
     }
+    return 0;
+}
+
+static int profile_blocks_of_case(struct recorder *r, const json_t *request, kgrade_error *err)
+{
+    int64_t dims[TASK_MAX_PARAMS];
+    uint64_t ns;
+    json_t *answer = NULL;
+    json_int_t which = json_integer_value(json_object_get(request, "which"));
+    if (!r->profiles || which < 0 || (size_t)which >= r->n_entries)
+        return fail(err, "wire_invalid", NULL, "The recorder was not opened for a profile.");
+    bool is_first = json_object_get(request, "dims") != NULL;
+    if (is_first && prepare_case(r, request, dims, err))
+        return -1;
+    for (size_t i = 0; is_first && i < r->n_entries; i++) {
+        r->entry = r->entries[i];
+        progress("first_call");
+        if (one_call(r, RECORD_EXECUTE, NULL, &ns, "first_call_wait", err))
+            return -1;
+    }
+    r->entry = r->entries[which];
+    const struct profile_target target = {r->device, r->state, r->call, r->entry, progress};
+    if (profile_blocks(&target, request, &answer, err))
+        return -1;
+    return worker_ok(answer, NULL, 0, -1);
+}
+
+static int profile_case(struct recorder *r, const json_t *request, kgrade_error *err)
+{
+    int64_t dims[TASK_MAX_PARAMS];
+    json_t *answer = NULL;
+    cleanup_bytes struct bytes log = {0};
+    if (!r->entry || !r->profiles)
+        return fail(err, "wire_invalid", NULL, "The recorder was not opened for a profile.");
+    const struct profile_target target = {r->device, r->state, r->call, r->entry, progress};
+    if (prepare_case(r, request, dims, err) ||
+        profile_phase(&target, request, &answer, &log, err))
+        return -1;
+    return worker_ok(answer, log.data, log.size, -1);
+}
+
+static int record_case(struct recorder *r, const json_t *request, kgrade_error *err)
+{
+    int64_t dims[TASK_MAX_PARAMS];
+    json_int_t warm = json_integer_value(json_object_get(request, "warm"));
+    if (!r->entry || r->profiles || warm < 0 || warm > RECORD_MAX_WARM_CALLS)
+        return fail(err, "wire_invalid", NULL,
+                    "A case was to be recorded before the candidate was loaded.");
+    if (prepare_case(r, request, dims, err))
+        return -1;
     uint64_t cold = 0, once = 0;
     progress("first_call");
     if (one_call(r, RECORD_EXECUTE, NULL, &cold, "first_call_wait", err))
@@ -141,16 +197,23 @@ static int serve(struct recorder *r, const struct wire_message *message, const c
 {
     kgrade_error err = {.code = ""};
     if (!strcmp(op, "open")) {
-        if (!open_task(r, message->json, message->fd, &err))
+        if (!open_task(r, message->json, &err))
             return worker_ok(NULL, NULL, 0, -1);
         return worker_fail("infrastructure_error", &err);
     }
     if (!strcmp(op, "load")) {
         uint64_t ns = 0;
-        if (r->task && !r->library && !load_candidate(r, message->fd, &ns, &err))
+        size_t most = r->profiles ? PROFILE_MAX_CANDIDATES : 1;
+        if (r->task && r->n_entries < most && !load_candidate(r, message->fd, &ns, &err))
             return worker_ok(json_pack("{s:I}", "load_ns", (json_int_t)ns), NULL, 0, -1);
     } else if (!strcmp(op, "record")) {
         if (!record_case(r, message->json, &err))
+            return 0;
+    } else if (!strcmp(op, "blocks")) {
+        if (!profile_blocks_of_case(r, message->json, &err))
+            return 0;
+    } else if (!strcmp(op, "profile")) {
+        if (!profile_case(r, message->json, &err))
             return 0;
     } else {
         fail(&err, "wire_invalid", NULL, "Unknown request.");

@@ -6,8 +6,8 @@
  * Everything this process says is untrusted: candidate code runs in it.
  *
  * Messages (wire.h), grader -> recorder, each answered by exactly one final message; progress messages may precede it:
- *   {"op":"open","task":TEXT}  + arena descriptor when the device shares the arena
- *                              -> {"ok":true}
+ *   {"op":"open","task":TEXT,"arena_bytes":n}
+ *                              -> {"ok":true}                       n: the buffers of the largest case
  *   {"op":"load"} + candidate.so as a descriptor
  *                              -> {"ok":true,"load_ns":n}           dlopen, entry looked up
  *   {"op":"record","dims":[..],"seed":"HEX","warm":n}
@@ -34,8 +34,9 @@ struct record_device {
      * as the process runs, which may be long before it is needed. */
     int (*start)(kgrade_error *err);
 
-    /* Context, queue, hooks; before any candidate code is loaded.  arena_fd -1 unless the device shares it. */
-    int (*open)(const struct task *task, int arena_fd, void **ret_state, kgrade_error *err);
+    /* Context, queue, hooks; before any candidate code is loaded.  Nothing of it is shared with the replayer. */
+    int (*open)(const struct task *task, uint64_t arena_bytes, void **ret_state,
+                kgrade_error *err);
 
     /* Buffers for a case, inputs drawn from seed, outputs poisoned.  Frees those of the case before. */
     int (*prepare)(void *state, const int64_t *dims, const struct layout *layout, uint64_t seed,
@@ -49,6 +50,11 @@ struct record_device {
      * (`nothing_enqueued`, `foreign_queue`, `blocking_call`, `host_memory`, `unsupported_call`, ...). */
     int (*begin)(void *state, enum record_mode mode, kgrade_error *err);
     int (*end)(void *state, enum record_mode mode, struct recording *recording, kgrade_error *err);
+
+    /* NULL: nothing.  Before and after windows of `kgrade profile`, in a process that records nothing: whether calls of
+     * the device's API are to be noted (profile/collector.h).  A device that exports the API itself notes them
+     * there. */
+    void (*profile)(void *state, bool on);
 
     void (*close)(void *state);
 };

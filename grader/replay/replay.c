@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "replay.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,21 +9,6 @@
 #include "../../sandbox/base/fail.h"
 
 #define DEFAULT_REPLAY_TIMEOUT_S 60.0
-
-static int largest_case(const struct task *task, const struct task_case *cases, size_t n,
-                        uint64_t *ret, struct finding *f)
-{
-    kgrade_error err = {.code = ""};
-    *ret = LAYOUT_PAGE;
-    for (size_t i = 0; i < n; i++) {
-        struct layout layout;
-        if (task_layout(task, cases[i].dims, &layout, &err))
-            return finding_infrastructure(f, &err);
-        if (layout.bytes > *ret)
-            *ret = layout.bytes;
-    }
-    return 0;
-}
 
 /* The candidate's device code runs in the replayer, so its death is the candidate's fault once a call is loaded. */
 static int blame(struct replay *r, const struct worker_outcome *o, bool candidate_runs,
@@ -53,6 +39,13 @@ static int blame(struct replay *r, const struct worker_outcome *o, bool candidat
                            "Make the work-groups or their private memory smaller.",
                            "A replay took more than %llu MiB of host memory.",
                            (unsigned long long)(o->status.peak_bytes >> 20));
+    if (candidate_runs && o->answer == WORKER_DIED && o->status.end == JAIL_SIGNALLED &&
+        o->status.code == SIGSYS)
+        return finding_set(
+            f, KGRADE_RUNTIME_ERROR, "replay_forbidden_call",
+            "Kernels compute and end: they start nothing, and their source is the same whenever it "
+            "is compiled (no __TIME__).",
+            "A replay tried to start a process or a thread, or to handle a signal.");
     if (candidate_runs && o->answer == WORKER_DIED && o->status.end == JAIL_SIGNALLED)
         return finding_set(
             f, KGRADE_RUNTIME_ERROR, "replay_crashed",
@@ -68,12 +61,42 @@ static int blame(struct replay *r, const struct worker_outcome *o, bool candidat
     return -1;
 }
 
-static int request(struct replay *r, json_t *json, const struct bytes *blob, bool candidate_runs,
-                   struct worker_outcome *o, struct finding *f)
+static int request(struct replay *r, json_t *json, const struct bytes *blob, int fd,
+                   bool candidate_runs, struct worker_outcome *o, struct finding *f)
 {
-    worker_request(&r->worker, json, blob ? blob->data : NULL, blob ? blob->size : 0, -1,
+    worker_request(&r->worker, json, blob ? blob->data : NULL, blob ? blob->size : 0, fd,
                    io_now() + r->timeout_ns, o);
     return o->answer == WORKER_ANSWERED ? 0 : blame(r, o, candidate_runs, f);
+}
+
+/* `owner` NULL: the arena is the replayer's own. */
+static int start(kgrade *engine, const struct device *device, const struct task *task,
+                 uint64_t arena_bytes, const struct replay *owner, struct replay *ret,
+                 struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    double seconds = engine->options.replay_timeout_s > 0 ? engine->options.replay_timeout_s
+                                                          : DEFAULT_REPLAY_TIMEOUT_S;
+    if (!ret->timeout_ns)
+        ret->timeout_ns = (uint64_t)(seconds * (double)IO_NS_PER_S);
+    ret->device = device;
+    if (worker_take(engine, device, STEP_REPLAY, &ret->worker, &err))
+        return finding_infrastructure(f, &err);
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    if (request(ret,
+                json_pack("{s:s, s:s, s:I}", "op", "open", "task", task->text, "arena_bytes",
+                          (json_int_t)arena_bytes),
+                NULL, owner ? owner->arena_fd : -1, false, &o, f)) {
+        f->log = worker_log(&ret->worker);
+        return -1;
+    }
+    ret->info = json_incref(json_object_get(o.message.json, "info"));
+    ret->arena_fd = o.message.fd;
+    o.message.fd = -1;
+    if (!json_is_object(ret->info) || (!owner && ret->arena_fd < 0))
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "worker_garbled", "Run `kgrade doctor`.",
+                           "The replayer did not hand over an arena.");
+    return 0;
 }
 
 int replay_open(kgrade *engine, const struct device *device, const struct task *task,
@@ -82,59 +105,69 @@ int replay_open(kgrade *engine, const struct device *device, const struct task *
 {
     kgrade_error err = {.code = ""};
     uint64_t bytes;
-    double seconds = engine->options.replay_timeout_s > 0 ? engine->options.replay_timeout_s
-                                                          : DEFAULT_REPLAY_TIMEOUT_S;
-    if (!ret->timeout_ns)
-        ret->timeout_ns = (uint64_t)(seconds * (double)IO_NS_PER_S);
-    if (largest_case(task, cases, n_cases, &bytes, f))
-        return -1;
-    if (worker_take(engine, device, STEP_REPLAY, &ret->worker, &err))
+    if (task_largest(task, cases, n_cases, &bytes, &err))
         return finding_infrastructure(f, &err);
-    cleanup_outcome struct worker_outcome o;
-    if (request(ret,
-                json_pack("{s:s, s:s, s:I}", "op", "open", "task", task->text, "arena_bytes",
-                          (json_int_t)bytes),
-                NULL, false, &o, f)) {
-        f->log = worker_log(&ret->worker);
-        return -1;
-    }
-    ret->info = json_incref(json_object_get(o.message.json, "info"));
-    ret->arena_fd = o.message.fd;
-    o.message.fd = -1;
-    if (!json_is_object(ret->info) || ret->arena_fd < 0)
-        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "worker_garbled", "Run `kgrade doctor`.",
-                           "The replayer did not hand over an arena.");
-    return 0;
+    return start(engine, device, task, bytes, NULL, ret, f);
+}
+
+int replay_open_beside(kgrade *engine, const struct task *task, const struct replay *owner,
+                       struct replay *ret, struct finding *f)
+{
+    return start(engine, owner->device, task, LAYOUT_PAGE, owner, ret, f);
 }
 
 int replay_give(struct replay *r, const struct bytes *recording, struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
-    return request(r, json_pack("{s:s}", "op", "recording"), recording, false, &o, f);
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    return request(r, json_pack("{s:s}", "op", "recording"), recording, -1, false, &o, f);
 }
 
-int replay_load(struct replay *r, const struct task *task, const int64_t *dims, struct finding *f)
+int replay_pack(struct replay *r, struct bytes *ret, struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
-    return request(
-        r, json_pack("{s:s, s:o}", "op", "load", "dims", wire_dims_json(dims, task->n_dims)), NULL,
-        true, &o, f);
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    *ret = (struct bytes){0};
+    if (!r->device->runs_in_replayer)
+        return 0;
+    if (request(r, json_pack("{s:s}", "op", "pack"), NULL, -1, true, &o, f))
+        return -1;
+    *ret = o.message.blob;
+    o.message.blob = (struct bytes){0};
+    return 0;
+}
+
+int replay_confine(struct replay *r, const struct bytes *code, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    return r->device->runs_in_replayer
+               ? request(r, json_pack("{s:s}", "op", "confine"), code, -1, false, &o, f)
+               : 0;
+}
+
+int replay_load(struct replay *r, const struct task *task, const struct task_case *c,
+                struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    return request(r,
+                   json_pack("{s:s, s:o, s:I}", "op", "load", "dims",
+                             wire_dims_json(c->dims, task->n_dims), "values",
+                             (json_int_t)c->values),
+                   NULL, -1, true, &o, f);
 }
 
 int replay_prepare(struct replay *r, uint64_t seed, uint64_t poison, bool cold, struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     return request(r,
                    json_pack("{s:s, s:o, s:o, s:b}", "op", "prepare", "seed", wire_u64_json(seed),
                              "poison", wire_u64_json(poison), "cold", cold),
-                   NULL, true, &o, f);
+                   NULL, -1, true, &o, f);
 }
 
 int replay_run(struct replay *r, bool empty, struct replay_time *ret, struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     uint64_t start = io_now();
-    if (request(r, json_pack("{s:s, s:b}", "op", "run", "empty", empty), NULL, true, &o, f))
+    if (request(r, json_pack("{s:s, s:b}", "op", "run", "empty", empty), NULL, -1, true, &o, f))
         return -1;
     ret->wall_ns = (double)(io_now() - start);
     ret->ns = (double)json_integer_value(json_object_get(o.message.json, "ns"));
@@ -144,8 +177,8 @@ int replay_run(struct replay *r, bool empty, struct replay_time *ret, struct fin
 
 json_t *replay_ask(struct replay *r, const char *op, struct finding *f)
 {
-    cleanup_outcome struct worker_outcome o;
-    if (request(r, json_pack("{s:s}", "op", op), NULL, true, &o, f))
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    if (request(r, json_pack("{s:s}", "op", op), NULL, -1, true, &o, f))
         return NULL;
     return json_incref(o.message.json);
 }

@@ -7,6 +7,7 @@
 /* A replayer at work for one grade.  Initialise with REPLAY_NONE. */
 struct replay {
     struct worker worker;
+    const struct device *device;
     int arena_fd;
     json_t *info;        /* what the replayer says of the hardware */
     uint64_t timeout_ns; /* of one request */
@@ -14,7 +15,7 @@ struct replay {
 
 #define REPLAY_NONE                                                                                \
     {                                                                                              \
-        WORKER_NONE, -1, NULL, 0                                                                   \
+        WORKER_NONE, NULL, -1, NULL, 0                                                             \
     }
 
 /* Starts a replayer whose arena holds the largest of the cases.  A timeout_ns that is 0 becomes the engine's. */
@@ -22,11 +23,30 @@ int replay_open(kgrade *engine, const struct device *device, const struct task *
                 const struct task_case *cases, size_t n_cases, struct replay *ret,
                 struct finding *finding);
 
+/* Starts a replayer that works in the arena of another, on a device that shares arenas.  Each draws its inputs and restores its
+ * workspace before a replay, so they need only take turns. */
+int replay_open_beside(kgrade *engine, const struct task *task, const struct replay *owner,
+                       struct replay *ret, struct finding *finding);
+
 /* Hands over the recording, once. */
 int replay_give(struct replay *replay, const struct bytes *recording, struct finding *finding);
 
+/*
+ * Where kernels are native code of the replayer (runs_in_replayer), two kinds of replayer share the work, so that no
+ * code of a candidate runs beside or after its kernels while they are timed.  The first may compile; it checks what is
+ * right, takes no times, and dies with everything that kernels may have started in it.  Those that are timed get the compiled
+ * code from it, and can start neither process nor thread; a kernel that tries ends its replayer:
+ * `replay_forbidden_call`.
+ */
+
+/* The code of all calls that have been replayed; *ret is the caller's.  Empty where there is no need of it. */
+int replay_pack(struct replay *replay, struct bytes *ret, struct finding *finding);
+
+/* Before replay_give.  Nothing where there is no need of it. */
+int replay_confine(struct replay *replay, const struct bytes *code, struct finding *finding);
+
 /* Rebuilds the call of a case. */
-int replay_load(struct replay *replay, const struct task *task, const int64_t *dims,
+int replay_load(struct replay *replay, const struct task *task, const struct task_case *c,
                 struct finding *finding);
 
 int replay_prepare(struct replay *replay, uint64_t seed, uint64_t poison, bool cold,

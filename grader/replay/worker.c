@@ -30,7 +30,7 @@ static int forbid_large_files(kgrade_error *err)
     return 0;
 }
 
-static int open_arena(struct replayer *r, const json_t *request, kgrade_error *err)
+static int open_arena(struct replayer *r, const json_t *request, int shared_fd, kgrade_error *err)
 {
     const char *text = json_string_value(json_object_get(request, "task"));
     json_int_t bytes = json_integer_value(json_object_get(request, "arena_bytes"));
@@ -40,7 +40,7 @@ static int open_arena(struct replayer *r, const json_t *request, kgrade_error *e
         return -1;
     json_t *info = NULL;
     cleanup_close int arena = -1;
-    if (r->device->open(r->task, (uint64_t)bytes, &r->state, &info, &arena, err) ||
+    if (r->device->open(r->task, (uint64_t)bytes, shared_fd, &r->state, &info, &arena, err) ||
         forbid_large_files(err))
         return -1;
     return worker_ok(json_pack("{s:o}", "info", info), NULL, 0, arena);
@@ -82,13 +82,35 @@ static int take_recording(struct replayer *r, const struct bytes *blob, kgrade_e
     return worker_ok(NULL, NULL, 0, -1);
 }
 
+static int pack_code(struct replayer *r, kgrade_error *err)
+{
+    cleanup_bytes struct bytes code = {0};
+    if (!r->state || !r->device->pack)
+        return fail(err, "wire_invalid", NULL, "This replayer has no code to pack.");
+    if (r->device->pack(r->state, &code, err))
+        return -1;
+    return worker_ok(NULL, code.data, code.size, -1);
+}
+
+/* Before the recording: no candidate's code is in this process yet. */
+static int confine_device(struct replayer *r, const struct bytes *code, kgrade_error *err)
+{
+    if (!r->state || r->recording || !r->device->confine)
+        return fail(err, "wire_invalid", NULL, "This replayer cannot be confined.");
+    if (r->device->confine(r->state, code, err))
+        return -1;
+    return worker_ok(NULL, NULL, 0, -1);
+}
+
 static int load_call(struct replayer *r, const json_t *request, kgrade_error *err)
 {
     int64_t dims[TASK_MAX_PARAMS];
     struct layout layout;
     if (!r->recording)
         return fail(err, "wire_invalid", NULL, "A call was to be loaded before the recording.");
-    if (wire_dims(request, r->task->n_dims, dims, err) || task_layout(r->task, dims, &layout, err))
+    if (wire_dims(request, r->task->n_dims, dims, err) ||
+        task_layout(r->task, dims, &layout, err) ||
+        task_draw_from(r->task, wire_values(request), &layout, err))
         return -1;
     const struct recording_call *call = recording_find_call(r->recording, dims);
     if (!call)
@@ -131,9 +153,13 @@ static int serve(struct replayer *r, const struct wire_message *message, const c
     kgrade_error err = {.code = ""};
     int result = -1;
     if (!strcmp(op, "open")) {
-        result = open_arena(r, message->json, &err);
+        result = open_arena(r, message->json, message->fd, &err);
     } else if (!strcmp(op, "recording")) {
         result = take_recording(r, &message->blob, &err);
+    } else if (!strcmp(op, "pack")) {
+        result = pack_code(r, &err);
+    } else if (!strcmp(op, "confine")) {
+        result = confine_device(r, &message->blob, &err);
     } else if (!strcmp(op, "load")) {
         result = load_call(r, message->json, &err);
     } else if (!strcmp(op, "prepare")) {
@@ -150,7 +176,8 @@ static int serve(struct replayer *r, const struct wire_message *message, const c
     }
     if (result && err.code[0]) {
         static const char *const candidate[] = {"recording_invalid", "recording_incomplete",
-                                                "kernel_failed", "replay_illegal_access"};
+                                                "kernel_failed", "replay_illegal_access",
+                                                "replay_left_work"};
         const char *verdict = "infrastructure_error";
         for (size_t i = 0; i < sizeof candidate / sizeof candidate[0]; i++)
             if (!strcmp(err.code, candidate[i]))

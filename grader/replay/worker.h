@@ -4,8 +4,11 @@
  *
  * Messages (wire.h), grader -> replayer, one answer each:
  *   {"op":"open","task":TEXT,"arena_bytes":n} -> {"ok":true,"info":{..},"target":".."} + arena descriptor
+ *                                                with an arena's descriptor: that arena is used, too
  *   {"op":"recording"} + blob                 -> {"ok":true}
- *   {"op":"load","dims":[..]}                 -> {"ok":true,"load_ns":n}
+ *   {"op":"pack"}                             -> {"ok":true} + blob             the code of all that has been replayed
+ *   {"op":"confine"} + blob                   -> {"ok":true}                    with that code; before the recording
+ *   {"op":"load","dims":[..],"values":n}      -> {"ok":true,"load_ns":n}        n as in task_draw_from
  *   {"op":"prepare","seed":"HEX","poison":"HEX","cold":bool} -> {"ok":true}
  *   {"op":"run","empty":bool}                 -> {"ok":true,"ns":n,"void":bool}   raw; empty: the measurement with nothing in
  *                                                it, which is the floor.  A request of its own, so that the grader's
@@ -36,10 +39,18 @@ struct replay_device {
      * as the process runs, which may be long before it is needed. */
     int (*start)(kgrade_error *err);
 
-    /* Makes the context and the arena.  *ret_info: new reference, facts for results' environment ("hardware",
-     * "driver", "resolution_ns", "clock", ...).  *ret_arena_fd: owned by the caller. */
-    int (*open)(const struct task *task, uint64_t arena_bytes, void **ret_state, json_t **ret_info,
-                int *ret_arena_fd, kgrade_error *err);
+    /* Makes the context and the arena, or with shared_fd, which stays the caller's and is -1 for none, takes the arena of
+     * another replayer.  *ret_info: new reference, facts for results' environment ("hardware", "driver", "resolution_ns",
+     * "clock", ...).  *ret_arena_fd: owned by the caller; -1 for an arena that is shared. */
+    int (*open)(const struct task *task, uint64_t arena_bytes, int shared_fd, void **ret_state,
+                json_t **ret_info, int *ret_arena_fd, kgrade_error *err);
+
+    /* NULL functions: none; for devices whose kernels are native code of this process (runs_in_replayer).  What the
+     * runtime has compiled so far; *ret is the caller's. */
+    int (*pack)(void *state, struct bytes *ret, kgrade_error *err);
+    /* Takes what another replayer has packed and gives up, for good, whatever could carry a kernel's work beyond its end:
+     * from here on nothing can be compiled. */
+    int (*confine)(void *state, const struct bytes *code, kgrade_error *err);
 
     /* Rebuilds the graph of one call.  Frees that of the call before. The recording stays valid until the next load. */
     int (*load)(void *state, const struct recording *recording, const struct recording_call *call,

@@ -206,9 +206,39 @@ static int parse_multiples(struct reader *r, const json_t *object, const struct 
     return 0;
 }
 
+/* "other_values": {"x": {...}}: other values for cases of this range than the parameters have. */
+static int parse_other_values(struct reader *r, const json_t *object, const struct task *task,
+                              struct hidden_range *range)
+{
+    const json_t *values = json_object_get(object, "other_values");
+    const char *inputs[TASK_MAX_PARAMS + 1] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; i < task->n_params; i++) {
+        const struct param *p = &task->params[i];
+        range->values[i] = p->values;
+        if (p->kind == PARAM_IN || p->kind == PARAM_INOUT)
+            inputs[n++] = p->name;
+    }
+    if (!values)
+        return 0;
+    size_t back = reader_key(r, "other_values");
+    if (reader_check_keys(r, values, inputs))
+        return -1;
+    if (json_object_size(values) == 0)
+        return reader_complain(r, "Name an input, or remove the key.", "no input is named here.");
+    for (size_t i = 0; i < task->n_params; i++)
+        if (json_object_get(values, task->params[i].name) &&
+            parse_distribution(r, values, task->params[i].name, task->params[i].dtype,
+                               &range->values[i]))
+            return -1;
+    range->has_values = true;
+    reader_leave(r, back);
+    return 0;
+}
+
 static int parse_hidden_range(struct reader *r, const json_t *object, struct task *task)
 {
-    static const char *const fixed[] = {"count", "devices", "multiple_of", NULL};
+    static const char *const fixed[] = {"count", "devices", "multiple_of", "other_values", NULL};
     static const char *const none[] = {NULL};
     struct case_keys keys = keys_with_dims(task, fixed), dims = keys_with_dims(task, none);
     struct hidden_range *range = &task->hidden[task->n_hidden];
@@ -216,7 +246,7 @@ static int parse_hidden_range(struct reader *r, const json_t *object, struct tas
     if (reader_check_keys(r, object, keys.list) ||
         reader_integer(r, object, "count", 1, TASK_MAX_CASES, &count) ||
         parse_case_devices(r, object, task, range->devices) ||
-        parse_multiples(r, object, &dims, range))
+        parse_multiples(r, object, &dims, range) || parse_other_values(r, object, task, range))
         return -1;
     range->count = (size_t)count;
     for (size_t i = 0; i < dims.n; i++) {

@@ -114,7 +114,7 @@ size_t task_draw_hidden(const struct task *task, const char *device, uint64_t se
             continue;
         }
         for (size_t i = 0; i < range->count && n < TASK_MAX_CASES; i++) {
-            struct task_case one = {.kind = CASE_HIDDEN};
+            struct task_case one = {.kind = CASE_HIDDEN, .values = range->has_values ? r + 1 : 0};
             if (!draw_one(task, range, number++, seed, ret, n, one.dims))
                 continue;
             memcpy(one.devices, range->devices, sizeof one.devices);

@@ -33,7 +33,7 @@ int task_layout(const struct task *task, const int64_t *dims, struct layout *ret
         const struct param *param = &task->params[i];
         if (!param_is_buffer(param))
             continue;
-        struct layout_buffer buffer = {.param = i, .offset = layout.bytes};
+        struct layout_buffer buffer = {.param = i, .offset = layout.bytes, .values = param->values};
         if (count_elements(param, &scope, &buffer.count, err))
             return -1;
         if (__builtin_mul_overflow(buffer.count, dtype_size(param->dtype), &buffer.bytes) ||
@@ -51,5 +51,28 @@ int task_layout(const struct task *task, const int64_t *dims, struct layout *ret
                     "The buffers of the case have %llu bytes together; at most %llu are allowed.",
                     (unsigned long long)layout.bytes, TASK_MAX_CASE_BYTES);
     *ret = layout;
+    return 0;
+}
+
+int task_draw_from(const struct task *task, size_t values, struct layout *layout, kgrade_error *err)
+{
+    if (values > task->n_hidden)
+        return fail(err, "case_invalid", NULL, "The task has no hidden range %zu.", values);
+    for (size_t i = 0; values && i < layout->n_buffers; i++)
+        layout->buffers[i].values = task->hidden[values - 1].values[layout->buffers[i].param];
+    return 0;
+}
+
+int task_largest(const struct task *task, const struct task_case *cases, size_t n, uint64_t *ret,
+                 kgrade_error *err)
+{
+    *ret = LAYOUT_PAGE;
+    for (size_t i = 0; i < n; i++) {
+        struct layout layout;
+        if (task_layout(task, cases[i].dims, &layout, err))
+            return -1;
+        if (layout.bytes > *ret)
+            *ret = layout.bytes;
+    }
     return 0;
 }

@@ -27,7 +27,7 @@ static const char *const reserved_words[] = {
     /* functions in expressions */
     "min", "max", "ceil_div",
     /* keys beside the dims in cases */
-    "count", "devices", "multiple_of"};
+    "count", "devices", "multiple_of", "other_values"};
 
 static bool is_identifier(const char *name)
 {
@@ -163,9 +163,8 @@ static double least(enum dtype type)
 
 /* The range that values are drawn from must lie inside the element type, or its edges would be
  * drawn far too often. */
-static int check_range(struct reader *r, const struct param *param)
+static int check_range(struct reader *r, enum dtype dtype, const struct distribution *d)
 {
-    const struct distribution *d = &param->values;
     double from = 0, to = 1;
     switch (d->kind) {
     case DISTRIBUTION_UNIFORM:
@@ -185,24 +184,25 @@ static int check_range(struct reader *r, const struct param *param)
     }
     from = from * d->scale + d->offset;
     to = to * d->scale + d->offset;
-    double high = largest(param->dtype), low = least(param->dtype);
+    double high = largest(dtype), low = least(dtype);
     if (fmin(from, to) < low || fmax(from, to) > high)
         return reader_complain(r, "Change scale, offset, low or high.",
                                "values from %g to %g do not fit in %s, which ends at %g and %g.",
-                               fmin(from, to), fmax(from, to), dtype_name(param->dtype), low, high);
+                               fmin(from, to), fmax(from, to), dtype_name(dtype), low, high);
     return 0;
 }
 
-static int parse_values(struct reader *r, const json_t *object, struct param *param)
+int parse_distribution(struct reader *r, const json_t *object, const char *key, enum dtype dtype,
+                       struct distribution *d)
 {
     static const char *const keys[] = {"distribution", "scale", "offset", NULL};
     static const char *const integer_keys[] = {"distribution", "low",    "high",
                                                "scale",        "offset", NULL};
-    struct distribution *d = &param->values;
-    const json_t *values = reader_member(r, object, "values");
+    const json_t *values = reader_member(r, object, key);
     if (!values)
         return -1;
-    size_t back = reader_key(r, "values");
+    *d = (struct distribution){.scale = 1};
+    size_t back = reader_key(r, key);
     /* The keys depend on the distribution, so a value that is no object is refused first. */
     if (!json_is_object(values))
         return reader_check_keys(r, values, keys);
@@ -225,7 +225,6 @@ static int parse_values(struct reader *r, const json_t *object, struct param *pa
         (reader_integer(r, values, "low", -MAX_EXACT, MAX_EXACT, &d->low) ||
          reader_integer(r, values, "high", d->low, MAX_EXACT, &d->high)))
         return -1;
-    d->scale = 1;
     if (json_object_get(values, "scale") &&
         reader_number(r, values, "scale", -1e300, 1e300, &d->scale))
         return -1;
@@ -235,7 +234,7 @@ static int parse_values(struct reader *r, const json_t *object, struct param *pa
     if (d->scale == 0)
         return reader_complain(r, "Choose another scale.",
                                "a scale of 0 gives the same value everywhere.");
-    if (check_range(r, param))
+    if (check_range(r, dtype, d))
         return -1;
     reader_leave(r, back);
     return 0;
@@ -296,7 +295,7 @@ static int parse_parameter(struct reader *r, const json_t *object, struct param 
     if (param_is_buffer(param) && parse_shape(r, object, param))
         return -1;
     if (param->kind == PARAM_IN || param->kind == PARAM_INOUT)
-        return parse_values(r, object, param);
+        return parse_distribution(r, object, "values", param->dtype, &param->values);
     return 0;
 }
 

@@ -16,6 +16,11 @@ int parse_parameters(struct reader *r, const json_t *root, struct task *task);
  * formulas have values, sizes are inside the limits. */
 int parse_cases(struct reader *r, const json_t *root, struct task *task);
 
+/* The object at "values" of a parameter, or at the parameter's name in "other_values" of a hidden range: how the values of
+ * a buffer of this type are drawn. */
+int parse_distribution(struct reader *r, const json_t *object, const char *key, enum dtype dtype,
+                       struct distribution *ret);
+
 /* "devices": ["cuda", ...] -> "cuda ..."; "" when the key is absent. */
 int parse_devices(struct reader *r, const json_t *object, char ret[64]);
 

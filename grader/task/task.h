@@ -22,7 +22,7 @@
 #define TASK_MAX_PARAMS 24
 #define TASK_MAX_RANK 6
 #define TASK_MAX_CASES 32
-#define TASK_MAX_HIDDEN_RANGES 4
+#define TASK_MAX_HIDDEN_RANGES 8
 #define TASK_MAX_TOLERANCES 8
 #define TASK_MAX_FILE_BYTES (256u << 10)
 #define TASK_MAX_CASE_BYTES (64ull << 30) /* all buffers of one case together */
@@ -80,6 +80,7 @@ struct task_case {
     enum case_kind kind;
     int64_t dims[TASK_MAX_PARAMS];
     char devices[64]; /* "" for all, else names separated by spaces */
+    size_t values;    /* what inputs are drawn from; see task_draw_from */
 };
 
 /* Hidden cases: drawn by task_draw_hidden from these ranges. */
@@ -87,6 +88,8 @@ struct hidden_range {
     char devices[64];
     size_t count;
     int64_t low[TASK_MAX_PARAMS], high[TASK_MAX_PARAMS], multiple[TASK_MAX_PARAMS];
+    bool has_values;                             /* other values than the parameters' own */
+    struct distribution values[TASK_MAX_PARAMS]; /* by parameter */
 };
 
 /* An output passes when every element has |got - expected| <= absolute + relative * |expected|, and
@@ -178,6 +181,7 @@ struct layout_buffer {
     uint64_t count;  /* elements */
     uint64_t bytes;  /* count * dtype_size */
     uint64_t canary; /* bytes of canary behind the data */
+    struct distribution values; /* PARAM_IN, PARAM_INOUT: the parameter's own, or by task_draw_from */
 };
 
 struct layout {
@@ -190,5 +194,14 @@ struct layout {
  * TASK_MAX_CASE_BYTES. */
 int task_layout(const struct task *task, const int64_t *dims, struct layout *ret,
                 kgrade_error *err);
+
+/* The bytes of the largest of the cases, at least a page. */
+int task_largest(const struct task *task, const struct task_case *cases, size_t n, uint64_t *ret,
+                 kgrade_error *err);
+
+/* Whose values the buffers of a layout hold.  0: the parameters' own; k: those of the task's k-th hidden range, from 1.
+ * -1 with `case_invalid` when there is no such range. */
+int task_draw_from(const struct task *task, size_t values, struct layout *layout,
+                   kgrade_error *err);
 
 #endif

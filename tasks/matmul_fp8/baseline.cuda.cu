@@ -1,11 +1,13 @@
 /*
  * fp8 on the tensor cores.  A step is 128 deep, so that one pair of scales holds for it: its products are summed by the tensor
- * cores, and the sum, scaled, is added in f32.  A block makes a tile of c, a warp a rectangle of it in registers.  Tiles of a
- * and b, whose rows are 128 bytes, go to shared memory by asynchronous copies, several stages ahead of their use; the 16-byte
- * pieces of a row are permuted by the row's number, so that neither the copies nor the loads of matrices meet in a
- * bank.  Where the tiles of c are fewer than the processors can hold, the depth is split, and a second kernel adds the parts.
+ * cores, and the sum, scaled, is added in f32.  On Hopper a warpgroup multiplies 64 rows by 128 columns straight from shared
+ * memory, which the copy engine fills several stages ahead.  Where there are few rows, and on other cards, a warp
+ * makes a rectangle of c with fragments loaded from tiles that asynchronous copies bring; the 16-byte pieces of a row are permuted by the row's number, so that neither the copies nor the
+ * loads of matrices meet in a bank.  Where the tiles of c are fewer than the processors can hold, the depth is split, and a
+ * second kernel adds the parts.
  */
 #include <cstdint>
+#include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 #include <cuda_runtime.h>
@@ -200,6 +202,241 @@ __global__ void __launch_bounds__(shape<BM, BN, WM, WN, STAGES>::THREADS, BLOCKS
     }
 }
 
+/* --- tiles on Hopper --- */
+
+__device__ __forceinline__ void barrier_init(uint32_t barrier, int arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity)
+{
+    uint32_t done;
+    do {
+        asm volatile("{\n.reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.b32 %0, 1, 0, p;\n}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+    } while (!done);
+}
+
+/* One arrival; the phase also waits for so many bytes from the copy engine. */
+__device__ __forceinline__ void barrier_expect(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* A box whose first element is (x, y). */
+__device__ __forceinline__ void fetch_box(uint32_t to, const CUtensorMap *map, uint32_t barrier, int x, int y)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4}], [%2];" ::"r"(to),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y)
+                 : "memory");
+}
+
+__device__ __forceinline__ void copy_scale(uint32_t to, const float *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+
+__device__ __forceinline__ float load_scale(uint32_t from)
+{
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(from) : "memory");
+    return x;
+}
+
+/* Rows of 128 bytes whose 16-byte pieces are permuted by the row's number, 8 rows in 1024 bytes. */
+__device__ __forceinline__ uint64_t matrix(uint32_t address)
+{
+    return (uint64_t)(address >> 4) | 1ull << 16 | (uint64_t)(1024 >> 4) << 32 | 1ull << 62;
+}
+
+#define OUT4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define OUT16(d, i) OUT4(d, i), OUT4(d, i + 4), OUT4(d, i + 8), OUT4(d, i + 12)
+#define OUT64(d, i) OUT16(d, i), OUT16(d, i + 16), OUT16(d, i + 32), OUT16(d, i + 48)
+#define NAMES_0_63                                                                                                     \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, "        \
+    "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "        \
+    "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+/* d = a b, or d += a b with add, for 64 x 32 by 32 x 128; depth along the rows of both. */
+__device__ __forceinline__ void multiply_wide(float (&d)[64], uint64_t a, uint64_t b, int add)
+{
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3 {" NAMES_0_63 "}, %64, %65, p, 1, 1;\n}"
+                 : OUT64(d, 0)
+                 : "l"(a), "l"(b), "r"(add));
+}
+
+/* The sums are the tensor cores' until a wait says otherwise: the compiler must neither move nor copy them before. */
+__device__ __forceinline__ void hold(float (&d)[64])
+{
+#pragma unroll
+    for (int i = 0; i < 64; i++)
+        asm volatile("" : "+f"(d[i])::"memory");
+}
+
+/* Tiles of BM x 128. */
+template <int BM, int STAGES> struct wide_shape {
+    static constexpr int GROUPS = BM < 128 ? 1 : 2, THREADS = (GROUPS + 1) * 128; /* one warpgroup fetches */
+    static constexpr int WAVES = BM / 64 / GROUPS; /* what a warpgroup multiplies one after the other */
+    static constexpr int A_BYTES = BM * BK, B_BYTES = BK * BK, TILES = A_BYTES + B_BYTES;
+    static constexpr int SCALES = (BM + 1) * 4; /* bytes: one a row, and that of b */
+    static constexpr int BYTES = STAGES * (TILES + SCALES + 16) + 1024 + 16; /* tiles start on 1024 bytes */
+};
+
+template <int BM, int STAGES>
+__global__ void __launch_bounds__(wide_shape<BM, STAGES>::THREADS, 1)
+    wide_tiles(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map, const problem p,
+               float *__restrict__ partial, int steps_part)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    using S = wide_shape<BM, STAGES>;
+    extern __shared__ __align__(128) uint8_t memory[];
+    const uint32_t tiles_at = (shared_address(memory) + 1023) / 1024 * 1024;
+    const uint32_t full = tiles_at + STAGES * S::TILES, empty = full + STAGES * 8; /* a barrier of 8 bytes a stage */
+    const uint32_t scales_at = empty + STAGES * 8;
+    const int role = threadIdx.x / 128, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const int m = p.m, n = p.n, k_blocks = p.k / BK;
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(full + i * 8, 1 + WARP);
+            barrier_init(empty + i * 8, S::GROUPS * 4); /* every warp that multiplies */
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+
+    /* What a block makes one after the other: tiles of one part of the depth, then those of the next. */
+    const int down = (m + BM - 1) / BM, across = (n + BK - 1) / BK;
+    const int items = down * across * ((k_blocks + steps_part - 1) / steps_part);
+    int row0, col0, begin, steps, part;
+    auto find = [&](int item) {
+        part = item / (down * across), item %= down * across;
+        const int first = item / (GROUP * across) * GROUP, in_group = item % (GROUP * across);
+        const int height = min(GROUP, down - first);
+        row0 = (first + in_group % height) * BM, col0 = in_group / height * BK;
+        begin = part * steps_part, steps = min(steps_part, k_blocks - begin);
+    };
+    int stage = 0;
+    uint32_t phase = 0;
+    auto advance = [&]() {
+        if (++stage == STAGES)
+            stage = 0, phase ^= 1;
+    };
+
+    if (role == 0) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (threadIdx.x == 0) {
+            for (int item = blockIdx.x; item < items; item += gridDim.x) {
+                find(item);
+                for (int step = 0; step < steps; step++, advance()) {
+                    const uint32_t to = tiles_at + stage * S::TILES, barrier = full + stage * 8;
+                    const int k0 = (begin + step) * BK;
+                    barrier_wait(empty + stage * 8, phase ^ 1);
+                    barrier_expect(barrier, S::TILES);
+                    fetch_box(to, &a_map, barrier, k0, row0);
+                    fetch_box(to + S::A_BYTES, &b_map, barrier, k0, col0);
+                }
+            }
+        } else if (warp == 1) {
+            for (int item = blockIdx.x; item < items; item += gridDim.x) {
+                find(item);
+                for (int step = 0; step < steps; step++, advance()) {
+                    barrier_wait(empty + stage * 8, phase ^ 1);
+                    const uint32_t to = scales_at + stage * S::SCALES;
+#pragma unroll 1
+                    for (int i = lane; i < BM; i += WARP)
+                        copy_scale(to + i * 4, p.a_scale + (long long)min(row0 + i, m - 1) * k_blocks + begin + step);
+                    if (lane == 0)
+                        copy_scale(to + BM * 4, p.b_scale + (long long)(min(col0, n - 1) / BK) * k_blocks + begin + step);
+                    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(full + stage * 8) : "memory");
+                }
+            }
+        }
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(S::GROUPS == 2 ? 232 : 200));
+        const int warp_row = (role - 1) * S::WAVES * 64 + warp % 4 * 16 + lane / 4;
+        for (int item = blockIdx.x; item < items; item += gridDim.x) {
+            find(item);
+            float sum[S::WAVES][64] = {};
+            for (int step = 0; step < steps; step++, advance()) {
+                const uint32_t at = tiles_at + stage * S::TILES, scales = scales_at + stage * S::SCALES;
+                barrier_wait(full + stage * 8, phase);
+                const float b_scale = load_scale(scales + BM * 4);
+#pragma unroll
+                for (int wave = 0; wave < S::WAVES; wave++) {
+                    const uint32_t a_at = at + ((role - 1) * S::WAVES + wave) * 64 * BK, b_at = at + S::A_BYTES;
+                    const float above = load_scale(scales + (warp_row + wave * 64) * 4) * b_scale;
+                    const float below = load_scale(scales + (warp_row + wave * 64 + 8) * 4) * b_scale;
+                    float products[64];
+                    hold(products);
+                    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+                    for (int d = 0; d < BK; d += 32)
+                        multiply_wide(products, matrix(a_at + d), matrix(b_at + d), d);
+                    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+                    hold(products);
+                    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+                    hold(products);
+                    if (wave == S::WAVES - 1 && lane == 0)
+                        barrier_arrive(empty + stage * 8);
+#pragma unroll
+                    for (int i = 0; i < 64; i++)
+                        sum[wave][i] = fmaf(products[i], i % 4 < 2 ? above : below, sum[wave][i]);
+                }
+            }
+
+#pragma unroll
+            for (int wave = 0; wave < S::WAVES; wave++)
+#pragma unroll
+                for (int j = 0; j < BK / 8; j += 4)
+#pragma unroll
+                    for (int half = 0; half < 2; half++) {
+                        const int row = row0 + warp_row + wave * 64 + half * 8;
+                        const float *v = sum[wave] + j * 4 + half * 2;
+                        if (partial) {
+                            float *to = partial + ((long long)part * m + row) * n + col0 + j * 8 + lane % 4 * 2;
+#pragma unroll
+                            for (int i = 0; i < 4; i++)
+                                if (row < m && col0 < n)
+                                    *(float2 *)(to + i * 8) = make_float2(v[i * 4], v[i * 4 + 1]);
+                            continue;
+                        }
+                        /* Four lanes have two neighbours each of four times eight; afterwards each has eight. */
+                        uint32_t x[4];
+#pragma unroll
+                        for (int i = 0; i < 4; i++) {
+                            __nv_bfloat162 pair = __floats2bfloat162_rn(v[i * 4], v[i * 4 + 1]);
+                            x[i] = *(const uint32_t *)&pair;
+                        }
+                        auto trade = [&](uint32_t &low, uint32_t &high, int with) {
+                            const bool upper = lane & with;
+                            const uint32_t got = __shfl_xor_sync(0xffffffffu, upper ? low : high, with);
+                            (upper ? low : high) = got;
+                        };
+                        trade(x[0], x[1], 1), trade(x[2], x[3], 1), trade(x[0], x[2], 2), trade(x[1], x[3], 2);
+                        if (row < m && col0 < n)
+                            *(uint4 *)(p.c + (long long)row * n + col0 + (j + lane % 4) * 8) =
+                                make_uint4(x[0], x[1], x[2], x[3]);
+                    }
+        }
+    }
+#else
+    __trap();
+#endif
+}
+
 /* Four elements a thread; their number is a multiple of 128. */
 __global__ void __launch_bounds__(256)
     add_parts(const float *__restrict__ partial, bf16 *__restrict__ c, int count, int parts)
@@ -245,6 +482,62 @@ static void launch(const problem &p, cudaStream_t stream)
         add_parts<<<(unsigned)((elements / 4 + 255) / 256), 256, 0, stream>>>(partials, p.c, (int)elements, parts);
 }
 
+static decltype(&cuTensorMapEncodeTiled) encode;
+
+/* A row-major matrix of which the copy engine takes boxes of BK columns. */
+static bool describe(CUtensorMap *map, const uint8_t *p, int rows, int cols, int box_rows)
+{
+    cuuint64_t size[2] = {(cuuint64_t)cols, (cuuint64_t)rows}, pitch[1] = {(cuuint64_t)cols};
+    cuuint32_t box[2] = {BK, (cuuint32_t)box_rows}, step[2] = {1, 1};
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, (void *)p, size, pitch, box, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+template <int BM, int STAGES> static bool launch_wide(const problem &p, cudaStream_t stream)
+{
+    using S = wide_shape<BM, STAGES>;
+    static bool ready;
+    if (!ready) {
+        cudaFuncSetAttribute(wide_tiles<BM, STAGES>, cudaFuncAttributeMaxDynamicSharedMemorySize, S::BYTES);
+        ready = true;
+    }
+    CUtensorMap a_map, b_map;
+    if (!describe(&a_map, p.a, p.m, p.k, BM) || !describe(&b_map, p.b, p.n, p.k, BK))
+        return false;
+    long long count = ((p.m + BM - 1LL) / BM) * ((p.n + BK - 1LL) / BK);
+    long long elements = (long long)p.m * p.n;
+    int depth = p.k / BK, parts = 1;
+    while (partials && (parts + 1) * count <= processors && (parts + 1) * 4 <= depth &&
+           (parts + 1) * elements * (long long)sizeof(float) <= PARTIAL_BYTES)
+        parts++;
+    int steps_part = (depth + parts - 1) / parts;
+    parts = (depth + steps_part - 1) / steps_part;
+    long long items = count * parts;
+    unsigned blocks = (unsigned)(items < processors ? items : processors);
+    wide_tiles<BM, STAGES><<<blocks, S::THREADS, S::BYTES, stream>>>(
+        a_map, b_map, p, parts > 1 ? partials : nullptr, steps_part);
+    if (parts > 1)
+        add_parts<<<(unsigned)((elements / 4 + 255) / 256), 256, 0, stream>>>(partials, p.c, (int)elements, parts);
+    return true;
+}
+
+/* Rounds of tiles, each as long as a step of such a tile takes, in parts of the largest's. */
+static long long rounds(const problem &p, int rows, int step)
+{
+    long long blocks = ((p.m + rows - 1LL) / rows) * ((p.n + BK - 1LL) / BK);
+    return (blocks + processors - 1) / processors * step;
+}
+
+static bool choose_wide(const problem &p, cudaStream_t stream)
+{
+    /* Large tiles do more with what they fetch; small ones leave fewer processors without work. */
+    long long large = rounds(p, 256, 1024), medium = rounds(p, 128, 560), small = rounds(p, 64, 448);
+    if (large <= medium && large <= small)
+        return launch_wide<256, 4>(p, stream);
+    return medium <= small ? launch_wide<128, 6>(p, stream) : launch_wide<64, 8>(p, stream);
+}
+
 extern "C" void matmul_fp8(const __nv_fp8_e4m3 *a, const __nv_fp8_e4m3 *b, const float *a_scale, const float *b_scale,
                            __nv_bfloat16 *c, int m, int n, int k, cudaStream_t stream)
 {
@@ -252,8 +545,16 @@ extern "C" void matmul_fp8(const __nv_fp8_e4m3 *a, const __nv_fp8_e4m3 *b, const
         cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
         if (cudaMalloc(&partials, PARTIAL_BYTES) != cudaSuccess)
             partials = nullptr;
+        int major = 0;
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+        cudaDriverEntryPointQueryResult found;
+        if (major != 9 || cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", (void **)&encode, 12000,
+                                                           cudaEnableDefault, &found) != cudaSuccess)
+            encode = nullptr;
     }
     problem p = {(const uint8_t *)a, (const uint8_t *)b, a_scale, b_scale, c, m, n, k};
+    if (m > 16 && encode && choose_wide(p, stream))
+        return;
     /* Large tiles do more with what they fetch; small ones leave fewer processors without work. */
     long long large = ((m + 127LL) / 128) * (n / 128);
     if (m <= 16)

@@ -25,7 +25,8 @@ static const struct {
      " \"hidden\": [{\"count\": 1, \"n\": [2000, 60000]}]}"},
     {"short_softmax", "softmax",
      "{\"correctness\": [{\"rows\": 7, \"cols\": 33}], \"benchmark\": [{\"rows\": 64, \"cols\": "
-     "256}]}"},
+     "256}], \"hidden\": [{\"count\": 1, \"rows\": [1, 20], \"cols\": [2, 64], \"other_values\": "
+     "{\"x\": {\"distribution\": \"normal\", \"scale\": 20, \"offset\": -40}}}]}"},
     {"short_matmul", "matmul",
      "{\"correctness\": [{\"m\": 33, \"n\": 17, \"k\": 61}],"
      " \"benchmark\": [{\"m\": 128, \"n\": 128, \"k\": 128}]}"},

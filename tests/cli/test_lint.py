@@ -88,6 +88,20 @@ class Defects(Case):
             cases={"hidden": [{"count": 1, "n": [1, 2000000000]}]},
         )
 
+    def test_other_values_overflow(self):
+        other = {"count": 1, "n": [1, 1000], "other_values": {"a": uniform(3e38), "b": uniform(3e38)}}
+        self.assert_found(
+            "answers",
+            r'"n":1000\} with the values of \$\.cases\.hidden\[1\]: the reference\'s answer is found wrong',
+            cases={"hidden": CASES["hidden"] + [other]},
+        )
+
+    def test_other_values_are_asked_little_of(self):
+        """They need not tell a cheap answer from a right one; the usual values do."""
+        other = {"count": 1, "n": [1, 1000], "other_values": {"b": uniform(1e-12)}}
+        report = self.check(cases={"hidden": CASES["hidden"] + [other]})
+        self.assertTrue(report["passed"], report)
+
     def test_zeros_pass(self):
         self.assert_found(
             "answers",

@@ -79,7 +79,7 @@ int __wrap_jail_poll_fd(const struct jail *jail)
 }
 
 static struct task *task;
-static struct device device = {.name = "opencl"};
+static struct device device = {.name = "opencl", .runs_in_replayer = true};
 static struct bytes good;  /* the recording that was asked for */
 static struct bytes wrong; /* of another call */
 
@@ -163,7 +163,6 @@ static void play_recorder(kgrade *engine, bool secret)
                                            .n_cases = 1,
                                            .warm_calls = 2,
                                            .secret = secret,
-                                           .arena_fd = -1,
                                            .library = &library};
     cleanup_recording struct recording *recording = recording_new("opencl", task);
     bool failed = record_cases(engine, &request, recording, &overhead, NULL, NULL, &f) != 0;
@@ -178,12 +177,14 @@ static int talk(struct replay *r, kgrade *engine, struct finding *f)
     if (replay_open(engine, &device, task, task->cases, 1, r, f))
         return -1;
     require(json_is_object(r->info) && r->arena_fd >= 0 && replay_target(r));
-    if (replay_give(r, &good, f) || replay_load(r, task, task->cases[0].dims, f) ||
+    if (replay_give(r, &good, f) || replay_load(r, task, &task->cases[0], f) ||
         replay_prepare(r, 1, 2, true, f) || replay_run(r, false, &time, f) ||
         replay_run(r, true, &time, f))
         return -1;
     json_auto_t *answer = replay_ask(r, "ceilings", f);
-    return json_is_object(answer) ? 0 : -1;
+    cleanup_bytes struct bytes code = {0};
+    return !json_is_object(answer) || replay_pack(r, &code, f) || replay_confine(r, &code, f) ? -1
+                                                                                              : 0;
 }
 
 static void play_replayer(kgrade *engine)
@@ -200,7 +201,7 @@ static void play_judge(void)
     json_int_t id = 0;
     cleanup_judge struct judge_client judge = {{NULL, answers, -1}, 60 * IO_NS_PER_S};
     answers = -1;
-    bool failed = judge_snapshot(&judge, task, task->cases[0].dims, 1, 2, &id, &f) ||
+    bool failed = judge_snapshot(&judge, task, &task->cases[0], 1, 2, &id, &f) ||
                   judge_decide(&judge, id, &judgement, &f);
     require(failed || judgement.pass || judgement.code[0]);
     json_decref(judgement.correctness);

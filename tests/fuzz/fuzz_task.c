@@ -22,7 +22,12 @@ static void check_hidden(const struct task *task, uint64_t seed)
         require(n <= TASK_MAX_CASES);
         for (size_t i = 0; i < n; i++) {
             struct layout layout;
-            require(task_layout(task, cases[i].dims, &layout, NULL) == 0);
+            require(task_layout(task, cases[i].dims, &layout, NULL) == 0 &&
+                    task_draw_from(task, cases[i].values, &layout, NULL) == 0);
+            for (size_t b = 0; b < layout.n_buffers; b++)
+                require(isfinite(layout.buffers[b].values.scale) &&
+                        isfinite(layout.buffers[b].values.offset) &&
+                        layout.buffers[b].values.low <= layout.buffers[b].values.high);
             bool inside = false;
             for (size_t r = 0; r < task->n_hidden && !inside; r++) {
                 inside = true;

@@ -3,7 +3,7 @@
  *
  *   gpu_cases [NAME...]      all of them without names
  *
- * After every case that ends in a fault or a hang, an honest candidate must still be accepted.  Prints a table; its last line
+ * After every case that ends in a fault or a hang, or asks for it ("then_honest"), an honest candidate must still be accepted.  Prints a table; its last line
  * sums up.
  */
 #define _GNU_SOURCE
@@ -115,7 +115,8 @@ static void case_and_after(struct run *run, const char *name)
     json_auto_t *expected = read_expectation(name);
     const char *verdict = text(expected, "verdict");
     one(run, name, name);
-    if (!strcmp(verdict, "runtime_error") || !strcmp(verdict, "timeout"))
+    if (!strcmp(verdict, "runtime_error") || !strcmp(verdict, "timeout") ||
+        json_is_true(json_object_get(expected, "then_honest")))
         one(run, HONEST, "  honest, afterwards");
 }
 
@@ -142,6 +143,8 @@ int main(int argc, char **argv)
     kgrade_options options = {.prefix = KGRADE_BUILD_DIR,
                               .tasks = TASKS,
                               .allow_reduced = true,
+                              .keep_spares = true,
+                              .record_timeout_s = 5,
                               .precision = 0.05,
                               .max_samples = 40,
                               .max_seconds = 1};

@@ -46,7 +46,7 @@ static int differ(const struct bench *b, const struct task *task, const struct l
         values_poison(b->expected, param->dtype, 0, (size_t)buffer->count, poison, 0);
     else
         values_fill(b->expected, param->dtype, 0, (size_t)buffer->count, buffer->count,
-                    &param->values, seed, 0);
+                    &buffer->values, seed, 0);
     values_canary(b->expected + buffer->bytes, (size_t)buffer->canary, poison, 0);
     return memcmp(b->got, b->expected, MAX_BYTES) != 0;
 }
@@ -66,9 +66,9 @@ static int check(const struct bench *b, enum dtype dtype, enum param_kind kind,
     struct layout layout = {.n_buffers = 1};
     task.params[0].kind = kind;
     task.params[0].dtype = dtype;
-    task.params[0].values = *values;
     layout.buffers[0] = (struct layout_buffer){.count = count,
                                                .bytes = count * dtype_size(dtype),
+                                               .values = *values,
                                                .canary = LAYOUT_CANARY + count % LAYOUT_PAGE};
     if (!differ(b, &task, &layout, seed, ~seed))
         return 0;

@@ -22,6 +22,7 @@
 #include "grader/cli/report/report.h"
 #include "grader/cli/report/roofline.h"
 #include "grader/cli/report/scale.h"
+#include "grader/cli/report/sections.h"
 #include "grader/cli/view.h"
 #include "sandbox/base/cleanup.h"
 
@@ -437,7 +438,8 @@ static const char
                     "\"device_time\", "
                     "\"reason\": {\"code\": \"clocks_disagree\", \"message\": \"They disagree.\", "
                     "\"hint\": "
-                    "\"Look.\", \"log\": \"one\\ntwo\", \"retryable\": false}, \"cases\": "
+                    "\"Look.\", \"log\": \"one\\ntwo\", \"retryable\": false}, \"advice\": "
+                    "\"Launch-bound & slow.\", \"cases\": "
                     "[" CASE_OF(
                         "correctness", "31",
                         "") ", {\"kind\": \"correctness\", \"dims\": {\"n\": 32}, "
@@ -517,6 +519,7 @@ static void a_page_says_what_the_result_says(void **state)
         ">1.053 (1.049–1.060)</td>",
         ">19.98 µs (first 595.0 ms)</td>",
         ">41.0 % of memory</td>",
+        "<h2>Host overhead</h2>\n<p>Launch-bound &amp; slow.</p>",
         "build 56.50 ms, total 1.200 s",
         "cpu=a cpus=2",
         "<code>add</code><span class=\"dim\">grid 1024 work-items · block chosen",
@@ -684,6 +687,54 @@ static void a_page_is_a_new_file(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* --- ranges --- */
+
+#define RANGE_ROW(phase, range, metric, mean)                                                      \
+    "{\"phase\": \"" phase "\", \"range\": \"" range "\", \"metric\": \"" metric                   \
+    "\", \"count\": 4, \"mean\": " mean ", \"median\": 100, \"thread\": 0, \"depth\": 1, "         \
+    "\"observer_sensitive\": true}"
+#define RANGES_OF(rows, errors)                                                                    \
+    "{\"profile\": {\"calls\": {\"cold\": 5, \"warm\": 2}, \"rows\": [" rows                       \
+    "], \"errors\": [" errors "]}}"
+
+static void ranges_are_drawn_by_phase(void **state)
+{
+    (void)state;
+    cleanup_free char *text = drawn(
+        section_ranges,
+        RANGES_OF(RANGE_ROW("warm", "candidate.entry", "inclusive", "2000") ", " RANGE_ROW(
+                      "warm", "candidate.entry", "self",
+                      "500") ", " RANGE_ROW("warm", "<b>&x", "inclusive",
+                                            "1500") ", " RANGE_ROW("warm", "<b>&x", "self", "1500"),
+                  ""));
+    assert_well_formed(text);
+    assert_contains(text, "<h3>Warm: 2 calls</h3>");
+    assert_null(strstr(text, "<h3>Cold"));
+    assert_contains(text, "&lt;b&gt;&amp;x</p>");
+    assert_contains(text, "<b>4.000 µs</b> <span class=\"dim\">own 1.000 µs</span>");
+    assert_contains(text, "2× *</span>");
+}
+
+static void ranges_that_are_none_break_nothing(void **state)
+{
+    (void)state;
+    static const char *const hostile[] = {
+        "{}",
+        "{\"profile\": 7}",
+        RANGES_OF("", ""),
+        RANGES_OF("7, null, {}", "7"),
+        RANGES_OF(RANGE_ROW("warm", "candidate.entry", "inclusive", "0"), "{\"message\": \"<i>\"}"),
+        RANGES_OF(RANGE_ROW("warm", "candidate.entry", "inclusive", "1e308"), ""),
+        RANGES_OF(RANGE_ROW("warm", "candidate.entry", "inclusive", "null"), ""),
+    };
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        cleanup_free char *text = drawn(section_ranges, hostile[i]);
+        assert_well_formed(text);
+        assert_null(strstr(text, "<i>"));
+        assert_null(strstr(text, "nan"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +752,8 @@ int main(void)
         cmocka_unit_test(a_roofline_has_both_points),
         cmocka_unit_test(a_task_without_arithmetic_shows_its_traffic),
         cmocka_unit_test(without_ceilings_only_the_fraction_is_said),
+        cmocka_unit_test(ranges_are_drawn_by_phase),
+        cmocka_unit_test(ranges_that_are_none_break_nothing),
         cmocka_unit_test(a_page_says_what_the_result_says),
         cmocka_unit_test(without_a_recording_there_is_no_graph),
         cmocka_unit_test(nothing_in_a_result_or_recording_breaks_the_page),

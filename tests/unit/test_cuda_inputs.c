@@ -49,16 +49,15 @@ static uint64_t permuted(const struct kernels_fill *f, uint64_t i)
 static void permutations_have_the_same_keys_and_rotation(void **state)
 {
     (void)state;
-    struct param param = {.kind = PARAM_IN,
-                          .dtype = DTYPE_I64,
-                          .values = {.kind = DISTRIBUTION_PERMUTATION, .scale = 1}};
+    struct param param = {.kind = PARAM_IN, .dtype = DTYPE_I64};
     unsigned rotated = 0;
     for (uint64_t count = 1; count < 200; count += count < 20 ? 1 : 37)
         for (uint64_t seed = SEED; seed < SEED + 30; seed++) {
             struct layout_buffer buffer = buffer_of(DTYPE_I64, count);
+            buffer.values = (struct distribution){.kind = DISTRIBUTION_PERMUTATION, .scale = 1};
             struct kernels_fill f = inputs_fill(0x600000000000ull, &param, &buffer, seed);
             int64_t expected[200];
-            values_fill(expected, DTYPE_I64, 0, count, count, &param.values, seed, 3);
+            values_fill(expected, DTYPE_I64, 0, count, count, &buffer.values, seed, 3);
             rotated += f.rotate;
             for (uint64_t i = 0; i < count; i++)
                 assert_int_equal(permuted(&f, i), expected[i]);
@@ -115,11 +114,10 @@ static void canaries_follow_the_data(void **state)
 static void the_distribution_reaches_the_device(void **state)
 {
     (void)state;
-    struct param param = {
-        .kind = PARAM_INOUT,
-        .dtype = DTYPE_BF16,
-        .values = {.kind = DISTRIBUTION_INTEGER, .scale = 2, .offset = -3, .low = -7, .high = 9}};
+    struct param param = {.kind = PARAM_INOUT, .dtype = DTYPE_BF16};
     struct layout_buffer buffer = buffer_of(DTYPE_BF16, 11);
+    buffer.values = (struct distribution){
+        .kind = DISTRIBUTION_INTEGER, .scale = 2, .offset = -3, .low = -7, .high = 9};
     struct kernels_fill f = inputs_fill(4096, &param, &buffer, SEED);
     assert_int_equal(f.to, 4096 + 8192);
     assert_int_equal(f.count, 11);

@@ -74,18 +74,18 @@ static void bad_requests_have_codes(void **state)
         kgrade_request request;
         const char *code;
     } cases[] = {
-        {{"no_such_task", "opencl", NULL, "x", 1, NULL}, "unknown_task"},
-        {{NULL, "opencl", NULL, "x", 1, NULL}, "unknown_task"},
-        {{"matmul", "abacus", NULL, "x", 1, NULL}, "unknown_device"},
-        {{"matmul", "opencl", "cobol", "x", 1, NULL}, "unknown_language"},
-        {{"matmul", "opencl", "c", "", 0, NULL}, "empty_source"},
-        {{"matmul", "opencl", "c", big, sizeof big, NULL}, "source_too_large"},
-        {{"matmul", "opencl", "c", "\xff", 1, NULL}, "source_not_utf8"},
-        {{"matmul", "opencl", "c", "a\0b", 3, NULL}, "source_not_utf8"},
-        {{"matmul", "opencl", "c", "x", 1, ""}, "bad_id"},
-        {{"matmul", "opencl", "c", "x", 1, "0123456789abcdef0123456789abcde"}, "bad_id"},
-        {{"matmul", "opencl", "c", "x", 1, "0123456789abcdef0123456789abcdef0"}, "bad_id"},
-        {{"matmul", "opencl", "c", "x", 1, "0123456789ABCDEF0123456789ABCDEF"}, "bad_id"},
+        {{"no_such_task", "opencl", NULL, "x", 1, NULL, false}, "unknown_task"},
+        {{NULL, "opencl", NULL, "x", 1, NULL, false}, "unknown_task"},
+        {{"matmul", "abacus", NULL, "x", 1, NULL, false}, "unknown_device"},
+        {{"matmul", "opencl", "cobol", "x", 1, NULL, false}, "unknown_language"},
+        {{"matmul", "opencl", "c", "", 0, NULL, false}, "empty_source"},
+        {{"matmul", "opencl", "c", big, sizeof big, NULL, false}, "source_too_large"},
+        {{"matmul", "opencl", "c", "\xff", 1, NULL, false}, "source_not_utf8"},
+        {{"matmul", "opencl", "c", "a\0b", 3, NULL, false}, "source_not_utf8"},
+        {{"matmul", "opencl", "c", "x", 1, "", false}, "bad_id"},
+        {{"matmul", "opencl", "c", "x", 1, "0123456789abcdef0123456789abcde", false}, "bad_id"},
+        {{"matmul", "opencl", "c", "x", 1, "0123456789abcdef0123456789abcdef0", false}, "bad_id"},
+        {{"matmul", "opencl", "c", "x", 1, "0123456789ABCDEF0123456789ABCDEF", false}, "bad_id"},
     };
     kgrade *engine;
     assert_int_equal(kgrade_open(&options, &engine, NULL), 0);
@@ -95,8 +95,8 @@ static void bad_requests_have_codes(void **state)
         assert_string_equal(err.code, cases[i].code);
         assert_true(err.message[0] && err.hint[0]);
     }
-    const kgrade_request good = {"matmul", "opencl", "c",
-                                 "x",      1,        "0123456789abcdef0123456789abcdef"};
+    const kgrade_request good = {
+        "matmul", "opencl", "c", "x", 1, "0123456789abcdef0123456789abcdef", false};
     assert_int_equal(kgrade_check_request(engine, &good, NULL), 0);
     kgrade_close(engine);
 }

@@ -54,6 +54,50 @@ static void the_interval_of_the_median_is_made_of_order_statistics(void **state)
     assert_near(high, 3);
 }
 
+/* The median of all pairs' means, by making them all. */
+static double centre_by_hand(const double *samples, size_t n)
+{
+    static double means[100 * 101 / 2];
+    size_t pairs = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i; j < n; j++)
+            means[pairs++] = (samples[i] + samples[j]) / 2;
+    statistics_sort(means, pairs);
+    return statistics_quantile(means, pairs, 0.5);
+}
+
+static void the_centre_is_the_median_of_pairs(void **state)
+{
+    (void)state;
+    double samples[100], centre, low, high;
+    uint32_t random = 12345;
+    for (size_t n = 1; n <= 100; n++) {
+        for (size_t i = 0; i < n; i++) {
+            random = random * 1664525u + 1013904223u;
+            samples[i] = 1 + (double)(random >> 20) / 4096 + (i % 3 ? 0 : 5);
+        }
+        statistics_sort(samples, n);
+        statistics_centre(samples, n, 1.96, &centre, &low, &high);
+        assert_near(centre, centre_by_hand(samples, n));
+        assert_true(low <= centre && centre <= high);
+    }
+    /* Ranks for n = 10 at 95 %: 55 / 2 - 1.96 * sqrt(10 * 11 * 21 / 24) = 8.27, so the 8th of 55 means and the 48th. */
+    for (int i = 0; i < 10; i++)
+        samples[i] = 1 << i;
+    statistics_centre(samples, 10, 1.96, &centre, &low, &high);
+    assert_near(low, 5);
+    assert_near(high, 258);
+    statistics_centre(samples, 3, 1.96, &centre, &low, &high);
+    assert_near(low, 1);
+    assert_near(high, 4);
+    /* A quarter of wild samples moves it less than the spread of the others. */
+    for (int i = 0; i < 100; i++)
+        samples[i] = i < 80 ? 100 + (i % 10) : 1e6;
+    statistics_sort(samples, 100);
+    statistics_centre(samples, 100, 1.96, &centre, &low, &high);
+    assert_true(centre > 100 && centre < 110);
+}
+
 static void two_groups_are_found(void **state)
 {
     (void)state;
@@ -85,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quantiles_interpolate),
+        cmocka_unit_test(the_centre_is_the_median_of_pairs),
         cmocka_unit_test(two_groups_are_found),
         cmocka_unit_test(a_summary_has_the_usual_figures),
         cmocka_unit_test(the_interval_of_the_median_is_made_of_order_statistics),

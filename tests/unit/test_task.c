@@ -230,6 +230,38 @@ static void test_hidden_cases_are_for_their_device(void **state)
     assert_string_equal(cases[0].devices, "opencl");
 }
 
+static void test_hidden_cases_with_other_values(void **state)
+{
+    (void)state;
+    cleanup_free char *text =
+        changed("\"multiple_of\": {\"k\": 8}",
+                "\"other_values\": {\"x\": {\"distribution\": \"uniform\", \"scale\": 4}}");
+    cleanup_task struct task *task = NULL;
+    kgrade_error err = {.message = ""};
+    if (parse(text, &task, &err))
+        fail_msg("%s", err.message);
+    struct task_case cases[TASK_MAX_CASES];
+    assert_int_equal(task_draw_hidden(task, "cuda", 1, cases), 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(cases[i].values, 1);
+    assert_int_equal(task->cases[0].values, 0);
+
+    struct layout layout;
+    assert_int_equal(task_layout(task, cases[0].dims, &layout, &err), 0);
+    assert_int_equal(task_draw_from(task, 0, &layout, &err), 0);
+    assert_int_equal(layout.buffers[0].values.kind, DISTRIBUTION_NORMAL);
+    assert_true(layout.buffers[0].values.scale == 2 && layout.buffers[0].values.offset == 0.5);
+    assert_int_equal(task_draw_from(task, 1, &layout, &err), 0);
+    assert_int_equal(layout.buffers[0].values.kind, DISTRIBUTION_UNIFORM);
+    /* Nothing is left of the parameter's own, and what is not named stays. */
+    assert_true(layout.buffers[0].values.scale == 4 && layout.buffers[0].values.offset == 0);
+    assert_int_equal(layout.buffers[1].values.kind, DISTRIBUTION_INTEGER);
+    assert_true(layout.buffers[1].values.low == -5 && layout.buffers[1].values.high == 100);
+    assert_int_equal(task_draw_from(task, 2, &layout, &err), -1);
+    assert_string_equal(err.code, "case_invalid");
+    assert_int_equal(task_draw_from(task, SIZE_MAX, &layout, &err), -1);
+}
+
 /* Folders. */
 
 struct folder {
@@ -417,7 +449,7 @@ static void test_built_in_tasks(void **state)
             struct task_case hidden[TASK_MAX_CASES];
             assert_true(correctness >= 5);
             assert_in_range(benchmark, 2, 3);
-            assert_int_equal(task_draw_hidden(task, devices[d], 7, hidden), 3);
+            assert_in_range(task_draw_hidden(task, devices[d], 7, hidden), 3, 4);
         }
     }
 }
@@ -432,6 +464,7 @@ int main(void)
         cmocka_unit_test(test_integers_reach_down_to_the_least),
         cmocka_unit_test(test_hidden_cases_use_up_a_small_range),
         cmocka_unit_test(test_hidden_cases_are_for_their_device),
+        cmocka_unit_test(test_hidden_cases_with_other_values),
         cmocka_unit_test_setup_teardown(test_loading_a_folder, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_the_hash_covers_every_file, make_folder,
                                         remove_folder),

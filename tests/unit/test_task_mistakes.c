@@ -154,6 +154,17 @@ static const struct mistake mistakes[] = {
     {"\"multiple_of\": {\"k\": 8}", "\"multiple_of\": {\"x\": 8}",
      "$.cases.hidden[0].multiple_of: the key \"x\" is not allowed here; allowed are: n, k."},
     {"\"n\": [1, 40]", "\"n\": [1, 1000000000]", "$.cases.hidden[0]: The buffer x would be"},
+    {"\"multiple_of\": {\"k\": 8}", "\"other_values\": {}",
+     "$.cases.hidden[0].other_values: no input is named here."},
+    {"\"multiple_of\": {\"k\": 8}", "\"other_values\": []",
+     "$.cases.hidden[0].other_values: an object is expected here"},
+    {"\"multiple_of\": {\"k\": 8}", "\"other_values\": {\"y\": {\"distribution\": \"uniform\"}}",
+     "$.cases.hidden[0].other_values: the key \"y\" is not allowed here; allowed are: x, p."},
+    {"\"multiple_of\": {\"k\": 8}", "\"other_values\": {\"x\": {\"scale\": 2}}",
+     "$.cases.hidden[0].other_values.x: the key \"distribution\" is missing."},
+    {"\"multiple_of\": {\"k\": 8}",
+     "\"other_values\": {\"x\": {\"distribution\": \"uniform\", \"scale\": 1e6}}",
+     "$.cases.hidden[0].other_values.x: values from 0 to 1e+06 do not fit in f16"},
     /* tolerance */
     {"\"tolerance\": {\"f32\": ", "\"tolerance\": {\"f64\": ",
      "$.tolerance: the key \"f64\" is not allowed here; allowed are: f32, i8."},
@@ -211,13 +222,13 @@ static void test_limits(void **state)
         int count;
         const char *message; /* NULL: accepted */
     } cases[] = {
-        {TASK_MAX_PARAMS, TASK_MAX_CASES - 1, TASK_MAX_HIDDEN_RANGES, 8, NULL},
+        {TASK_MAX_PARAMS, TASK_MAX_CASES - 1, TASK_MAX_HIDDEN_RANGES, 4, NULL},
         {TASK_MAX_PARAMS + 1, 1, 0, 0,
          "$.parameters: 1 to 24 elements are expected; there are 25."},
         {2, TASK_MAX_CASES, 0, 0, "$.cases.benchmark: 1 to 0 elements are expected"},
         {2, TASK_MAX_CASES + 1, 0, 0, "$.cases.correctness: 1 to 32 elements are expected"},
-        {2, 1, TASK_MAX_HIDDEN_RANGES + 1, 1, "$.cases.hidden: 0 to 4 elements are expected"},
-        {2, 1, TASK_MAX_HIDDEN_RANGES, 9, "$.cases.hidden: 36 hidden cases are asked for"},
+        {2, 1, TASK_MAX_HIDDEN_RANGES + 1, 1, "$.cases.hidden: 0 to 8 elements are expected"},
+        {2, 1, TASK_MAX_HIDDEN_RANGES, 5, "$.cases.hidden: 40 hidden cases are asked for"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup_free char *text =

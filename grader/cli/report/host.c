@@ -75,7 +75,14 @@ void section_host(FILE *out, const json_t *result)
     struct scale scale;
     if (!scale_for(cases, &scale))
         return;
-    fputs("<section>\n<h2>Host overhead</h2>\n<p class=\"note\">What a call costs the CPU before "
+    const char *advice = view_string(result, "advice");
+    fputs("<section>\n<h2>Host overhead</h2>\n", out);
+    if (advice) {
+        fputs("<p>", out);
+        html_text(out, advice);
+        fputs("</p>\n", out);
+    }
+    fputs("<p class=\"note\">What a call costs the CPU before "
           "the device begins. It is not scored. The axis is logarithmic.</p>\n"
           "<p class=\"keys\"><span>"
           "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"key\" width=\"30\" height=\"14\" "

@@ -47,6 +47,7 @@ static void write_body(FILE *out, const json_t *result, const json_t *recording)
     section_mistakes(out, result);
     section_cases(out, result);
     section_host(out, result);
+    section_ranges(out, result);
     section_graph(out, result, recording);
     section_facts(out, result);
     fputs("<footer>", out);

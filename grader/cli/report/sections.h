@@ -13,6 +13,8 @@ void section_mistakes(FILE *out, const json_t *result);
 void section_cases(FILE *out, const json_t *result);
 /* host.c */
 void section_host(FILE *out, const json_t *result);
+/* ranges.c */
+void section_ranges(FILE *out, const json_t *result);
 /* graph.c */
 void section_graph(FILE *out, const json_t *result, const json_t *recording);
 /* facts.c: task, candidate, environment. */

@@ -147,15 +147,16 @@ static bool is_target(const char *text)
            (*rest == '\0' || ((*rest == 'a' || *rest == 'f') && rest[1] == '\0'));
 }
 
-/* "-arch=TARGET", which lives as long as the process.  NULL: too many different ones. */
+/* The option for a target, which lives as long as the process.  NULL: too many different ones. */
 static const char *target_option(const char *target)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char options[MAX_TARGETS][24];
+    static char options[MAX_TARGETS][64];
     static size_t n;
     const char *found = NULL;
-    char wanted[24];
-    snprintf(wanted, sizeof wanted, "-arch=%.8s", target);
+    char wanted[64];
+    /* Machine code only: PTX for a later driver would cost a third of the compiler's time. */
+    snprintf(wanted, sizeof wanted, "-gencode=arch=compute_%.8s,code=%.8s", target + 3, target);
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < n && !found; i++)
         if (!strcmp(options[i], wanted))
@@ -192,6 +193,7 @@ static int compile(const struct device_language *language, const char *target,
         "-fPIC",
         "-cudart",
         "shared",
+        "-nodlink", /* nothing is compiled to be linked on the device */
         /* Launches without a stream go to the stream that is captured. */
         "--default-stream",
         "per-thread",
@@ -259,6 +261,9 @@ static size_t environment(enum device_step step, const char **env, size_t max)
         "CUDA_DEVICE_ORDER=PCI_BUS_ID",
         step == STEP_REPLAY || step == STEP_JUDGE ? "CUDA_MODULE_LOADING=EAGER"
                                                   : "CUDA_MODULE_LOADING=LAZY",
+        /* Each queue to the device is a tenth of the time that a context takes to make and to end.  Only replays need that
+         * branches of a graph can run side by side. */
+        step == STEP_REPLAY ? NULL : "CUDA_DEVICE_MAX_CONNECTIONS=1",
         machine.debug[0] ? machine.debug : NULL,
         machine.visible[0] ? machine.visible : NULL,
     };

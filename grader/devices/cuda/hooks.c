@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../../../sandbox/base/fail.h"
+#include "../../profile/collector.h"
 
 #define exported __attribute__((visibility("default")))
 #define DRIVER_LIBRARY "libcuda.so.1"
@@ -62,7 +63,9 @@ static CUresult allocate(CUdeviceptr *ret, size_t bytes)
 {
     if (!ret)
         return CUDA_ERROR_INVALID_VALUE;
+    collector_push(LOG_DOMAIN_API, "cuMemAlloc");
     uint64_t address = workspace_allocate(served, bytes);
+    collector_pop(LOG_DOMAIN_API);
     driver_trace("hook: allocate %zu bytes: %#llx", bytes, (unsigned long long)address);
     if (!address) {
         pthread_mutex_lock(&seen_lock);
@@ -73,6 +76,15 @@ static CUresult allocate(CUdeviceptr *ret, size_t bytes)
     }
     *ret = address;
     return CUDA_SUCCESS;
+}
+
+/* false: it was not allocated here. */
+static bool give_back(CUdeviceptr address)
+{
+    collector_push(LOG_DOMAIN_API, "cuMemFree");
+    bool served_here = !address || workspace_free(served, address);
+    collector_pop(LOG_DOMAIN_API);
+    return served_here;
 }
 
 exported CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
@@ -97,7 +109,7 @@ exported CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t W
 
 exported CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
-    if (started && (!dptr || workspace_free(served, dptr)))
+    if (started && give_back(dptr))
         return CUDA_SUCCESS;
     return real.mem_free(dptr);
 }
@@ -109,7 +121,7 @@ exported CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream h
 
 exported CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
-    if (started && (!dptr || workspace_free(served, dptr)))
+    if (started && give_back(dptr))
         return CUDA_SUCCESS;
     return real.mem_free_async(dptr, hStream);
 }

@@ -51,7 +51,7 @@ static void set_permutation(struct kernels_fill *f)
 struct kernels_fill inputs_fill(CUdeviceptr base, const struct param *param,
                                 const struct layout_buffer *buffer, uint64_t seed)
 {
-    const struct distribution *d = &param->values;
+    const struct distribution *d = &buffer->values;
     struct kernels_fill f = {
         .to = base + buffer->offset,
         .count = buffer->count,

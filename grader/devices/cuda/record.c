@@ -1,4 +1,5 @@
-/* The recorder's device half: the candidate works in the replayer's arena, and one call is captured on its stream. */
+/* The recorder's device half: the candidate works in an arena at the addresses of the replayer's, and one call is captured on
+ * its stream. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +52,10 @@ static int record_start(kgrade_error *err)
     return watch_open(err) || driver_open(&context, CU_CTX_SCHED_AUTO, err) ? -1 : 0;
 }
 
-static int open_device(struct recorder *r, int arena_fd, kgrade_error *err)
+static int open_device(struct recorder *r, uint64_t arena_bytes, kgrade_error *err)
 {
     if (driver_open(&r->context, CU_CTX_SCHED_AUTO, err) ||
-        arena_import(&r->arena, &r->context, arena_fd, ARENA_READ_WRITE, err) ||
+        arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err) ||
         kernels_open(&r->kernels, &r->context, err))
         return -1;
     DRIVER_TRY(err, cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
@@ -71,7 +72,8 @@ static int open_device(struct recorder *r, int arena_fd, kgrade_error *err)
     return 0;
 }
 
-static int record_open(const struct task *task, int arena_fd, void **ret_state, kgrade_error *err)
+static int record_open(const struct task *task, uint64_t arena_bytes, void **ret_state,
+                       kgrade_error *err)
 {
     struct recorder *r = calloc(1, sizeof *r);
     if (!r)
@@ -80,7 +82,7 @@ static int record_open(const struct task *task, int arena_fd, void **ret_state, 
     r->arena.memory_fd = -1;
     for (size_t i = 0; i < task->n_params; i++)
         r->has_stream = r->has_stream || task->params[i].kind == PARAM_STREAM;
-    if (open_device(r, arena_fd, err)) {
+    if (open_device(r, arena_bytes, err)) {
         record_close(r);
         return -1;
     }
@@ -307,6 +309,12 @@ static int record_end(void *state, enum record_mode mode, struct recording *reco
     return mode == RECORD_EXECUTE ? end_execute(r, err) : end_capture(r, recording, err);
 }
 
+static void record_profile(void *state, bool on)
+{
+    (void)state;
+    watch_profile(on);
+}
+
 int main(void)
 {
     static const struct record_device device = {
@@ -317,6 +325,7 @@ int main(void)
         .argument = record_argument,
         .begin = record_begin,
         .end = record_end,
+        .profile = record_profile,
         .close = record_close,
     };
     return record_worker_main(&device);

@@ -138,8 +138,15 @@ static int replay_start(kgrade_error *err)
     return driver_open(&context, CU_CTX_SCHED_SPIN, err);
 }
 
-static int open_device(struct replayer *r, uint64_t arena_bytes, uint64_t *ret_resolution,
-                       kgrade_error *err)
+static int open_arena(struct replayer *r, uint64_t arena_bytes, int shared_fd, kgrade_error *err)
+{
+    return shared_fd < 0
+               ? arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err)
+               : arena_import(&r->arena, &r->context, shared_fd, ARENA_READ_WRITE, err);
+}
+
+static int open_device(struct replayer *r, uint64_t arena_bytes, int shared_fd,
+                       uint64_t *ret_resolution, kgrade_error *err)
 {
     if (driver_open(&r->context, CU_CTX_SCHED_SPIN, err))
         return -1;
@@ -149,8 +156,7 @@ static int open_device(struct replayer *r, uint64_t arena_bytes, uint64_t *ret_r
     CUresult limit = cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
     if (limit != CUDA_SUCCESS)
         driver_trace("the limit of persisting L2 was not set (%d)", (int)limit);
-    if (kernels_open(&r->kernels, &r->context, err) ||
-        arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err) ||
+    if (kernels_open(&r->kernels, &r->context, err) || open_arena(r, arena_bytes, shared_fd, err) ||
         gate_open(&r->gate, err) || open_evict(r, err) ||
         measure_resolution(r, ret_resolution, err))
         return -1;
@@ -162,8 +168,8 @@ static int open_device(struct replayer *r, uint64_t arena_bytes, uint64_t *ret_r
     return 0;
 }
 
-static int replay_open(const struct task *task, uint64_t arena_bytes, void **ret_state,
-                       json_t **ret_info, int *ret_arena_fd, kgrade_error *err)
+static int replay_open(const struct task *task, uint64_t arena_bytes, int shared_fd,
+                       void **ret_state, json_t **ret_info, int *ret_arena_fd, kgrade_error *err)
 {
     struct replayer *r = calloc(1, sizeof *r);
     uint64_t resolution = 0;
@@ -173,7 +179,8 @@ static int replay_open(const struct task *task, uint64_t arena_bytes, void **ret
     r->task = task;
     r->arena.memory_fd = -1;
     json_t *info = NULL;
-    if (open_device(r, arena_bytes, &resolution, err) || arena_export(&r->arena, &fd, err)) {
+    if (open_device(r, arena_bytes, shared_fd, &resolution, err) ||
+        (shared_fd < 0 && arena_export(&r->arena, &fd, err))) {
         replay_close(r);
         return -1;
     }
@@ -249,7 +256,11 @@ static int warm_up(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_er
 static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err)
 {
     struct replayer *r = state;
-    if (!r->is_warmed_up && warm_up(r, seed, poison, err)) {
+    bool is_new = !r->is_warmed_up;
+    /* What is timed is not always the same copy. */
+    if (r->is_warmed_up && cold && rebuilt_next(&r->call, r->stream, &is_new, err))
+        return -1;
+    if (is_new && warm_up(r, seed, poison, err)) {
         r->is_broken = true;
         return -1;
     }
@@ -272,10 +283,22 @@ static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold
     return 0;
 }
 
+static int take_sample(struct replayer *r, bool empty, struct replay_sample *ret, kgrade_error *err)
+{
+    bool is_new = false;
+    if (!empty)
+        return gate_sample(&r->gate, r->call.exec, r->stream, ret, err);
+    return rebuilt_next(&r->empty, r->stream, &is_new, err) ||
+                   (is_new && gate_pass(&r->gate, r->empty.exec, r->stream, err)) ||
+                   gate_sample(&r->gate, r->empty.exec, r->stream, ret, err)
+               ? -1
+               : 0;
+}
+
 static int replay_run(void *state, bool empty, struct replay_sample *ret, kgrade_error *err)
 {
     struct replayer *r = state;
-    if (gate_sample(&r->gate, empty ? r->empty.exec : r->call.exec, r->stream, ret, err)) {
+    if (take_sample(r, empty, ret, err)) {
         r->is_broken = true;
         return -1;
     }

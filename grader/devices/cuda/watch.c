@@ -9,6 +9,7 @@
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
+#include "../../profile/collector.h"
 
 /* How a module became known: by the handle that the driver call in which it was loaded takes or returns. */
 enum owner_kind {
@@ -259,9 +260,15 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
             on_module(resource->resourceDescriptor);
         return;
     }
-    if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API && domain != CUPTI_CB_DOMAIN_RUNTIME_API)
         return;
     const CUpti_CallbackData *info = data;
+    if (info->callbackSite == CUPTI_API_ENTER)
+        collector_push(LOG_DOMAIN_API, info->functionName);
+    else
+        collector_pop(LOG_DOMAIN_API);
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+        return;
     if (info->callbackSite == CUPTI_API_ENTER) {
         current.id = id;
         current.params = info->functionParams;
@@ -325,6 +332,14 @@ void watch_all(bool all)
         driver_trace("CUPTI did not change what it reports (%d)", (int)result);
     /* A call that began before reporting changed does not end in it. */
     current.id = 0;
+}
+
+void watch_profile(bool on)
+{
+    watch_all(on);
+    CUptiResult result = cuptiEnableDomain(on, watch.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
+    if (result != CUPTI_SUCCESS)
+        driver_trace("CUPTI did not change what it reports of the runtime (%d)", (int)result);
 }
 
 void watch_forget(void)

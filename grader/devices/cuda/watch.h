@@ -20,6 +20,10 @@ int watch_open(kgrade_error *err);
 /* Watch all driver calls, or only those that load and unload modules. */
 void watch_all(bool all);
 
+/* For a profile: calls of the driver and of the runtime are noted by the collector (profile/collector.h) while it is
+ * active.  Calls that hooks.c serves itself never reach the driver; it notes them. */
+void watch_profile(bool on);
+
 /* Modules loaded so far are our own. */
 void watch_forget(void);
 

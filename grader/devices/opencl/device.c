@@ -6,6 +6,10 @@
 #include "../../../sandbox/base/fail.h"
 #include "device.h"
 
+/* For candidates that name ranges with NVTX. */
+#define NVTX_FOLDER "/usr/local/cuda/include"
+#define NVTX_HEADER NVTX_FOLDER "/nvtx3/nvToolsExt.h"
+
 static const char *const allowed_flags[] = {"-O1", "-O3", "-ffast-math", "-D@", NULL};
 
 static const struct device_language languages[] = {
@@ -37,6 +41,11 @@ static int compile(const struct device_language *language, const char *target,
                     "There is no C compiler on this machine.");
     for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++)
         argv[n++] = arguments[i];
+    /* Behind all other folders: the toolkit has OpenCL headers, too. */
+    if (access(NVTX_HEADER, R_OK) == 0) {
+        argv[n++] = "-idirafter";
+        argv[n++] = NVTX_FOLDER;
+    }
     argv[n] = NULL;
     return 0;
 }
@@ -69,6 +78,7 @@ const struct device device_opencl = {
     .name = "opencl",
     .languages = languages,
     .recorder = "kgrade-record-opencl",
+    .plain_recorder = "kgrade-record-opencl-plain",
     .replayer = "kgrade-replay-opencl",
     .judge = "kgrade-judge-opencl",
     .shares_arena = false,

@@ -14,6 +14,7 @@
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
+#include "../../profile/collector.h"
 #include "capture.h"
 
 #define BUILD_LOG_BYTES 16384
@@ -71,11 +72,44 @@ static void unlock(void)
     pthread_mutex_unlock(&capture_state.lock);
 }
 
+/* --- noted for `kgrade profile` --- */
+
+#ifdef KGRADE_WITHOUT_NOTES
+#define NOTE(function) (void)0
+#else
+struct noted {
+    bool began;
+};
+
+static inline struct noted note_begin(atomic_uint *name, const char *function)
+{
+    if (!collector_is_active())
+        return (struct noted){false};
+    if (!*name)
+        *name = 1 + collector_name(function);
+    collector_push_name(LOG_DOMAIN_API, *name - 1);
+    return (struct noted){true};
+}
+
+static inline void note_end(struct noted *noted)
+{
+    if (noted->began)
+        collector_pop(LOG_DOMAIN_API);
+}
+
+/* First in a function: notes the call from here to its return, where a profile is being made. */
+#define NOTE(function)                                                                             \
+    static atomic_uint note_name;                                                                  \
+    __attribute__((cleanup(note_end))) struct noted noted = note_begin(&note_name, #function);     \
+    (void)noted
+#endif
+
 /* --- passed on unchanged --- */
 
 #define PASS(type, name, parameters, arguments)                                                    \
     EXPORT type CL_API_CALL name parameters                                                        \
     {                                                                                              \
+        NOTE(name);                                                                                \
         return real.name arguments;                                                                \
     }
 
@@ -131,6 +165,7 @@ EXPORT cl_program CL_API_CALL clCreateProgramWithSource(cl_context context, cl_u
                                                         const char **strings, const size_t *lengths,
                                                         cl_int *ret)
 {
+    NOTE(clCreateProgramWithSource);
     cl_program program = real.clCreateProgramWithSource(context, n, strings, lengths, ret);
     if (!program)
         return NULL;
@@ -166,6 +201,7 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint n, const cl
                                          const char *options,
                                          void(CL_CALLBACK *notify)(cl_program, void *), void *data)
 {
+    NOTE(clBuildProgram);
     lock();
     struct tracked_program *p = capture_find_program(program);
     char *copy = p && options ? strdup(options) : NULL;
@@ -184,6 +220,7 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint n, const cl
 #define RETAIN_AND_RELEASE(type, retain, release, note_retain, note_release)                       \
     EXPORT cl_int CL_API_CALL retain(type handle)                                                  \
     {                                                                                              \
+        NOTE(retain);                                                                              \
         cl_int code = real.retain(handle);                                                         \
         lock();                                                                                    \
         if (code == CL_SUCCESS)                                                                    \
@@ -193,6 +230,7 @@ EXPORT cl_int CL_API_CALL clBuildProgram(cl_program program, cl_uint n, const cl
     }                                                                                              \
     EXPORT cl_int CL_API_CALL release(type handle)                                                 \
     {                                                                                              \
+        NOTE(release);                                                                             \
         lock();                                                                                    \
         note_release(handle);                                                                      \
         unlock();                                                                                  \
@@ -208,6 +246,7 @@ RETAIN_AND_RELEASE(cl_mem, clRetainMemObject, clReleaseMemObject, capture_retain
 
 EXPORT cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char *name, cl_int *ret)
 {
+    NOTE(clCreateKernel);
     cl_kernel kernel = real.clCreateKernel(program, name, ret);
     lock();
     if (kernel)
@@ -219,6 +258,7 @@ EXPORT cl_kernel CL_API_CALL clCreateKernel(cl_program program, const char *name
 EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint n,
                                                    cl_kernel *kernels, cl_uint *ret)
 {
+    NOTE(clCreateKernelsInProgram);
     cl_uint made = 0;
     cl_int code = real.clCreateKernelsInProgram(program, n, kernels, &made);
     lock();
@@ -237,6 +277,7 @@ EXPORT cl_int CL_API_CALL clCreateKernelsInProgram(cl_program program, cl_uint n
 EXPORT cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size,
                                          const void *value)
 {
+    NOTE(clSetKernelArg);
     if (!kernel) /* what a failed build leaves behind; not every runtime checks */
         return CL_INVALID_KERNEL;
     cl_int code = real.clSetKernelArg(kernel, index, size, value);
@@ -251,6 +292,7 @@ EXPORT cl_int CL_API_CALL clSetKernelArg(cl_kernel kernel, cl_uint index, size_t
 EXPORT cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size,
                                          void *host, cl_int *ret)
 {
+    NOTE(clCreateBuffer);
     lock();
     bool fits = !capture_state.queue ||
                 size <= capture_state.workspace_limit - capture_state.workspace_bytes;
@@ -298,6 +340,7 @@ static void give_event(cl_event *event)
 
 /* Runs `record` under the lock when capturing on the right queue, else `enqueue`. */
 #define WORK(name, queue, event, record, enqueue)                                                  \
+    NOTE(name);                                                                                    \
     lock();                                                                                        \
     if (!captured(queue, #name)) {                                                                 \
         unlock();                                                                                  \
@@ -366,6 +409,7 @@ static bool refused(const char *code, const char *hint, const char *function)
 
 EXPORT cl_int CL_API_CALL clFlush(cl_command_queue queue)
 {
+    NOTE(clFlush);
     lock();
     bool written = captured(queue, "clFlush");
     unlock();
@@ -374,12 +418,14 @@ EXPORT cl_int CL_API_CALL clFlush(cl_command_queue queue)
 
 EXPORT cl_int CL_API_CALL clFinish(cl_command_queue queue)
 {
+    NOTE(clFinish);
     return refused("blocking_call", BLOCKING_HINT, "clFinish") ? CL_INVALID_OPERATION
                                                                : real.clFinish(queue);
 }
 
 EXPORT cl_int CL_API_CALL clWaitForEvents(cl_uint n, const cl_event *events)
 {
+    NOTE(clWaitForEvents);
     return refused("blocking_call", BLOCKING_HINT, "clWaitForEvents")
                ? CL_INVALID_OPERATION
                : real.clWaitForEvents(n, events);
@@ -390,6 +436,7 @@ EXPORT cl_int CL_API_CALL clEnqueueReadBuffer(cl_command_queue queue, cl_mem buf
                                               void *to, cl_uint n, const cl_event *list,
                                               cl_event *event)
 {
+    NOTE(clEnqueueReadBuffer);
     bool stop = blocking ? refused("blocking_call", BLOCKING_HINT, "a blocking clEnqueueReadBuffer")
                          : refused("host_memory", HOST_HINT, "clEnqueueReadBuffer");
     return stop ? CL_INVALID_OPERATION
@@ -402,6 +449,7 @@ EXPORT cl_int CL_API_CALL clEnqueueWriteBuffer(cl_command_queue queue, cl_mem bu
                                                const void *from, cl_uint n, const cl_event *list,
                                                cl_event *event)
 {
+    NOTE(clEnqueueWriteBuffer);
     bool stop = blocking
                     ? refused("blocking_call", BLOCKING_HINT, "a blocking clEnqueueWriteBuffer")
                     : refused("host_memory", HOST_HINT, "clEnqueueWriteBuffer");
@@ -415,6 +463,7 @@ EXPORT void *CL_API_CALL clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffe
                                             cl_uint n, const cl_event *list, cl_event *event,
                                             cl_int *ret)
 {
+    NOTE(clEnqueueMapBuffer);
     if (refused("host_memory", HOST_HINT, "clEnqueueMapBuffer")) {
         if (ret)
             *ret = CL_INVALID_OPERATION;
@@ -428,6 +477,7 @@ EXPORT cl_int CL_API_CALL clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem
                                                   void *pointer, cl_uint n, const cl_event *list,
                                                   cl_event *event)
 {
+    NOTE(clEnqueueUnmapMemObject);
     if (refused("host_memory", HOST_HINT, "clEnqueueUnmapMemObject"))
         return CL_INVALID_OPERATION;
     return real.clEnqueueUnmapMemObject(queue, buffer, pointer, n, list, event);

@@ -24,10 +24,11 @@ static int start_device(kgrade_error *err)
     return entry_points_open(err) || pick_open(&capture_state.pick, err) ? -1 : 0;
 }
 
-static int open_device(const struct task *task, int arena_fd, void **ret_state, kgrade_error *err)
+static int open_device(const struct task *task, uint64_t arena_bytes, void **ret_state,
+                       kgrade_error *err)
 {
     (void)err;
-    (void)arena_fd;
+    (void)arena_bytes; /* each buffer is allocated by itself */
     static struct state state;
     state.task = task;
     capture_state.workspace_limit = task->workspace_bytes;
@@ -59,7 +60,7 @@ static int make_parameter(struct state *s, const struct layout_buffer *b, uint64
     if (param->kind == PARAM_OUT)
         values_poison(p->memory, param->dtype, 0, (size_t)b->count, seed, (uint32_t)b->param);
     else
-        values_fill(p->memory, param->dtype, 0, (size_t)b->count, b->count, &param->values, seed,
+        values_fill(p->memory, param->dtype, 0, (size_t)b->count, b->count, &b->values, seed,
                     (uint32_t)b->param);
     /* An empty buffer still needs a byte: OpenCL has no buffers of size 0. */
     uint64_t bytes = b->bytes ? b->bytes : 1;

@@ -22,7 +22,10 @@
 #include "../../replay/worker.h"
 #include "../../task/values.h"
 #include "ceilings.h"
+#include "confine.h"
+#include "kernel_cache.h"
 #include "pick.h"
+#include "stray.h"
 
 struct workspace {
     uint8_t *memory;         /* what the buffer lives in */
@@ -49,6 +52,8 @@ struct state {
     cl_kernel *kernels;
     size_t n_kernels;
     cl_command_buffer_khr commands;
+
+    struct stray stray;
 
     clCreateCommandBufferKHR_fn create;
     clReleaseCommandBufferKHR_fn release;
@@ -111,9 +116,10 @@ static int start_device(kgrade_error *err)
     return pick_open(&replayer.pick, err) || resolve(&replayer, err) ? -1 : 0;
 }
 
-static int open_device(const struct task *task, uint64_t arena_bytes, void **ret_state,
-                       json_t **ret_info, int *ret_arena_fd, kgrade_error *err)
+static int open_device(const struct task *task, uint64_t arena_bytes, int shared_fd,
+                       void **ret_state, json_t **ret_info, int *ret_arena_fd, kgrade_error *err)
 {
+    (void)shared_fd; /* every replayer here has an arena of its own */
     struct state *s = &replayer;
     s->task = task;
     if (make_arena(s, arena_bytes, ret_arena_fd, err))
@@ -339,6 +345,7 @@ static int load(void *state, const struct recording *r, const struct recording_c
 {
     struct state *s = state;
     unload(s);
+    stray_forget(&s->stray);
     s->layout = *layout;
     s->kernels = calloc(call->n_nodes + 1, sizeof(cl_kernel));
     if (!s->kernels)
@@ -363,7 +370,7 @@ static int load(void *state, const struct recording *r, const struct recording_c
 
 static int prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err)
 {
-    (void)cold; /* a CPU queue offers no clean way to evict; results say "warm" */
+    (void)cold;     /* a CPU queue offers no clean way to evict; results say "warm" */
     (void)err;
     struct state *s = state;
     for (size_t i = 0; i < s->layout.n_buffers; i++) {
@@ -373,7 +380,7 @@ static int prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrad
         if (p->kind == PARAM_OUT)
             values_poison(at, p->dtype, 0, (size_t)b->count, poison, (uint32_t)b->param);
         else
-            values_fill(at, p->dtype, 0, (size_t)b->count, b->count, &p->values, seed,
+            values_fill(at, p->dtype, 0, (size_t)b->count, b->count, &b->values, seed,
                         (uint32_t)b->param);
         values_canary(at + b->bytes, (size_t)b->canary, poison, (uint32_t)b->param);
     }
@@ -398,6 +405,7 @@ static int run(void *state, bool empty, struct replay_sample *ret, kgrade_error 
 {
     struct state *s = state;
     cl_int code;
+    bool stray = false;
     cleanup_event cl_event gate = clCreateUserEvent(s->pick.context, &code);
     cleanup_event cl_event first = NULL, work = NULL, last = NULL;
     if (!gate)
@@ -410,9 +418,13 @@ static int run(void *state, bool empty, struct replay_sample *ret, kgrade_error 
         code = clEnqueueMarkerWithWaitList(s->pick.queue, 0, NULL, &last);
     if (!code)
         code = clFlush(s->pick.queue);
+    int strayed = stray_look(&s->stray, &stray, err);
     /* The gate is opened in any case: nothing may stay behind it. */
     cl_int opened = clSetUserEventStatus(gate, CL_COMPLETE);
     cl_int finished = clFinish(s->pick.queue);
+    stray_expect_none(&s->stray);
+    if (strayed)
+        return -1;
     cl_int status = CL_COMPLETE;
     if (!code && work)
         clGetEventInfo(work, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
@@ -429,7 +441,7 @@ static int run(void *state, bool empty, struct replay_sample *ret, kgrade_error 
         return fail(err, "device_failed", NULL, "Reading the clock failed with %s (%d).",
                     pick_error_name(code), code);
     ret->ns = end > start ? end - start : 0;
-    ret->is_void = end <= start;
+    ret->is_void = end <= start || stray;
     return 0;
 }
 
@@ -437,6 +449,28 @@ static json_t *ceilings(void *state, kgrade_error *err)
 {
     struct state *s = state;
     return ceilings_measure(&s->pick, err);
+}
+
+/* Where the runtime keeps compiled kernels. */
+static const char *cache_folder(void)
+{
+    const char *folder = getenv("POCL_CACHE_DIR");
+    return folder ? folder : "/tmp/pocl";
+}
+
+static int pack(void *state, struct bytes *ret, kgrade_error *err)
+{
+    (void)state;
+    return kernel_cache_pack(cache_folder(), ret, err);
+}
+
+static int confine_device(void *state, const struct bytes *code, kgrade_error *err)
+{
+    struct state *s = state;
+    return kernel_cache_unpack(cache_folder(), code, err) || stray_watch(&s->stray, err) ||
+                   confine(err)
+               ? -1
+               : 0;
 }
 
 static void close_device(void *state)
@@ -459,6 +493,8 @@ int main(void)
                                                 .prepare = prepare,
                                                 .run = run,
                                                 .ceilings = ceilings,
+                                                .pack = pack,
+                                                .confine = confine_device,
                                                 .close = close_device};
     return replay_worker_main(&device);
 }

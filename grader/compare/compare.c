@@ -1,0 +1,394 @@
+#define _GNU_SOURCE
+#include "compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../build/build.h"
+#include "../grade/baseline.h"
+#include "../grade/health.h"
+#include "../grade/slot.h"
+#include "../judge/judge.h"
+#include "../measure/roofline.h"
+#include "../measure/sampling.h"
+#include "../record/record.h"
+
+#define HOST_ROUNDS 41u
+#define HOST_ROUND_NS (20 * IO_NS_PER_MS) /* of one side in one round, about */
+#define HOST_LEAST_CALLS 5u               /* in a round */
+#define HOST_MOST_CALLS 100u
+#define Z95 1.96
+
+enum side { A, B, SIDES };
+
+struct side_state {
+    struct bytes library, recording, code;
+    struct replay replay;
+};
+
+struct compare {
+    kgrade *engine;
+    const struct compare_request *request;
+    kgrade_progress progress;
+    void *progress_data;
+    bool cancelled;
+    struct {
+        const char *step;
+        unsigned done, total;
+    } told;
+    struct task_case cases[TASK_MAX_CASES]; /* the benchmark cases of the device */
+    size_t n_cases;
+    struct side_state sides[SIDES];
+    struct judge_client judge;
+    json_t *case_list; /* owned */
+    struct compare_ratio ratios[TASK_MAX_CASES];
+    struct compare_ratio device, host;
+    double host_ns[SIDES];
+    bool in_doubt, compared;
+    struct finding finding;
+};
+
+static bool tell(struct compare *c, const char *step, size_t done, size_t total)
+{
+    c->told.step = step;
+    c->told.done = (unsigned)done;
+    c->told.total = (unsigned)total;
+    if (c->progress && !c->progress(c->progress_data, step, (unsigned)done, (unsigned)total))
+        c->cancelled = true;
+    return !c->cancelled;
+}
+
+static bool tell_again(void *data)
+{
+    struct compare *c = data;
+    return !c->told.step || tell(c, c->told.step, c->told.done, c->told.total);
+}
+
+static int stop_if_cancelled(struct compare *c, const char *step, size_t done, size_t total)
+{
+    if (tell(c, step, done, total))
+        return 0;
+    return finding_set(&c->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
+                       "The comparison was cancelled.");
+}
+
+/* --- each side by itself: built, recorded, found right --- */
+
+static int record(struct compare *c, enum side side)
+{
+    const struct compare_request *r = c->request;
+    struct side_state *s = &c->sides[side];
+    kgrade_error err = {.code = ""};
+    cleanup_recording struct recording *recording = recording_new(r->device->name, r->task);
+    cleanup_free struct host_overhead *overheads = calloc(c->n_cases + 1, sizeof *overheads);
+    if (!recording || !overheads)
+        return finding_set(&c->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "There is no memory for a recording.");
+    const struct record_request request = {.device = r->device,
+                                           .task = r->task,
+                                           .cases = c->cases,
+                                           .n_cases = c->n_cases,
+                                           .warm_calls = 1,
+                                           .library = &s->library};
+    if (record_cases(c->engine, &request, recording, overheads, NULL, NULL, &c->finding))
+        return -1;
+    return recording_write(recording, &s->recording, &err)
+               ? finding_infrastructure(&c->finding, &err)
+               : 0;
+}
+
+static int prepare(struct compare *c, enum side side)
+{
+    const struct compare_request *r = c->request;
+    struct side_state *s = &c->sides[side];
+    cleanup_replay struct replay replay = REPLAY_NONE;
+    bool cached;
+    if (stop_if_cancelled(c, "building", side, SIDES) ||
+        replay_open(c->engine, r->device, r->task, c->cases, c->n_cases, &replay, &c->finding) ||
+        build_candidate(c->engine, r->device, r->languages[side], replay_target(&replay),
+                        r->sides[side]->source, r->sides[side]->source_size, &s->library, &cached,
+                        &c->finding) ||
+        stop_if_cancelled(c, "recording", side, SIDES) || record(c, side) ||
+        stop_if_cancelled(c, "replaying", side, SIDES) ||
+        replay_give(&replay, &s->recording, &c->finding) ||
+        baseline_verify(c->engine, r->device, r->task, c->cases, c->n_cases, 0, &replay,
+                        &c->finding) ||
+        replay_pack(&replay, &s->code, &c->finding))
+        return -1;
+    return 0;
+}
+
+/* --- the kernels --- */
+
+static int open_pair(struct compare *c)
+{
+    const struct compare_request *r = c->request;
+    struct replay *a = &c->sides[A].replay, *b = &c->sides[B].replay;
+    if (replay_open(c->engine, r->device, r->task, c->cases, c->n_cases, b, &c->finding))
+        return -1;
+    if (r->device->shares_arena
+            ? replay_open_beside(c->engine, r->task, b, a, &c->finding)
+            : replay_open(c->engine, r->device, r->task, c->cases, c->n_cases, a, &c->finding))
+        return -1;
+    if (!r->device->shares_arena && (replay_confine(a, &c->sides[A].code, &c->finding) ||
+                                     replay_confine(b, &c->sides[B].code, &c->finding)))
+        return -1;
+    return replay_give(a, &c->sides[A].recording, &c->finding) ||
+                   replay_give(b, &c->sides[B].recording, &c->finding) ||
+                   judge_open(c->engine, r->device, replay_target(b), r->task, b->arena_fd,
+                              &c->judge, &c->finding)
+               ? -1
+               : 0;
+}
+
+/* What was judged while it was timed must be right. */
+static int check_samples(struct compare *c, const struct sampling *s)
+{
+    for (size_t i = 0; i < s->n_snapshots; i++) {
+        struct judgement judgement = {0};
+        if (judge_decide(&c->judge, s->snapshots[i], &judgement, &c->finding))
+            return -1;
+        json_decref(judgement.correctness);
+        if (!judgement.pass)
+            return finding_set(&c->finding, KGRADE_WRONG_ANSWER, judgement.code,
+                               "`kgrade grade` tells more.", "An answer of B is wrong.");
+    }
+    return 0;
+}
+
+static json_t *ratio_json(const struct compare_ratio *r)
+{
+    return json_pack("{s:f, s:f, s:f}", "value", r->value, "low", r->low, "high", r->high);
+}
+
+static int sample(struct compare *c, size_t i)
+{
+    const struct compare_request *r = c->request;
+    struct replay *a = &c->sides[A].replay, *b = &c->sides[B].replay;
+    cleanup_free struct sampling *s = calloc(1, sizeof *s);
+    if (!s)
+        return finding_set(&c->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "There is no memory for samples.");
+    const struct sampling_request request = {
+        .options = &c->engine->options,
+        .task = r->task,
+        .task_case = &c->cases[i],
+        .candidate = b,
+        .baseline = a,
+        .judge = &c->judge,
+        .cold = roofline_is_cold(b->info),
+        .bendable = r->device->runs_in_replayer,
+        .resolution_ns = json_number_value(json_object_get(b->info, "resolution_ns"))};
+    if (stop_if_cancelled(c, "judging", i, c->n_cases) ||
+        replay_load(b, r->task, &c->cases[i], &c->finding) ||
+        replay_load(a, r->task, &c->cases[i], &c->finding) ||
+        sampling_run(&request, s, &c->finding) || check_samples(c, s))
+        return -1;
+    c->ratios[i] = (struct compare_ratio){s->speedup, s->low, s->high};
+    bool doubted = s->verdict != KGRADE_ACCEPTED;
+    c->in_doubt = c->in_doubt || doubted || !(s->low > 0) || !isfinite(s->high);
+    json_array_append_new(
+        c->case_list,
+        json_pack("{s:o, s:o, s:f, s:f, s:s?}", "dims", task_dims_json(r->task, c->cases[i].dims),
+                  "ratio", ratio_json(&c->ratios[i]), "a_ns", s->baseline.time.median, "b_ns",
+                  s->candidate.time.median, "doubt", doubted ? s->message : NULL));
+    return 0;
+}
+
+static int compare_kernels(struct compare *c)
+{
+    if (open_pair(c))
+        return -1;
+    for (size_t i = 0; i < c->n_cases; i++)
+        if (sample(c, i))
+            return -1;
+    c->device = compare_mean(c->ratios, c->n_cases);
+    judge_close(&c->judge);
+    for (size_t i = 0; i < SIDES; i++)
+        replay_close(&c->sides[i].replay);
+    return 0;
+}
+
+/* --- the launch paths --- */
+
+/* Both sides in turn, each second round in the other order.  Each call is waited for, so that it meets an empty queue: what
+ * kernels take of the processor while the next call is made would be charged to the launch path. */
+static int run_rounds(struct compare *c, struct record_session *session, unsigned calls,
+                      double ns[SIDES][HOST_ROUNDS])
+{
+    uint64_t wall_ns;
+    for (unsigned round = 0; round < HOST_ROUNDS; round++)
+        for (unsigned i = 0; i < SIDES; i++) {
+            unsigned side = (i + round) % SIDES;
+            if (record_blocks(session, side, calls, 1, false, &ns[side][round], &wall_ns,
+                              &c->finding))
+                return -1;
+        }
+    return 0;
+}
+
+static void host_ratio(struct compare *c, double ns[SIDES][HOST_ROUNDS])
+{
+    double ratios[HOST_ROUNDS];
+    for (unsigned i = 0; i < HOST_ROUNDS; i++)
+        ratios[i] = ns[B][i] > 0 ? ns[A][i] / ns[B][i] : 1;
+    statistics_sort(ratios, HOST_ROUNDS);
+    c->host.value = statistics_quantile(ratios, HOST_ROUNDS, 0.5);
+    statistics_median_interval(ratios, HOST_ROUNDS, Z95, &c->host.low, &c->host.high);
+    for (unsigned side = 0; side < SIDES; side++) {
+        statistics_sort(ns[side], HOST_ROUNDS);
+        c->host_ns[side] = statistics_quantile(ns[side], HOST_ROUNDS, 0.5);
+    }
+}
+
+/* Both in one process: how memory happens to lie makes more of a difference between two. */
+static int compare_paths(struct compare *c)
+{
+    double ns[SIDES][HOST_ROUNDS];
+    uint64_t wall_ns, longest_ns = 1;
+    __attribute__((cleanup(record_session_end))) struct record_session session =
+        RECORD_SESSION_NONE;
+    const struct record_request request = {.device = c->request->device,
+                                           .task = c->request->task,
+                                           .cases = c->cases,
+                                           .n_cases = 1,
+                                           .profile = RECORD_PROFILE,
+                                           .library = &c->sides[A].library};
+    if (stop_if_cancelled(c, "profiling", 0, 1) ||
+        record_session_begin(c->engine, &request, &c->sides[B].library, &session, &c->finding))
+        return -1;
+    for (unsigned side = 0; side < SIDES; side++) {
+        if (record_blocks(&session, side, 1, 1, false, &ns[side][0], &wall_ns, &c->finding))
+            return -1;
+        longest_ns = wall_ns > longest_ns ? wall_ns : longest_ns;
+    }
+    uint64_t calls = HOST_ROUND_NS / longest_ns;
+    calls = calls < HOST_LEAST_CALLS  ? HOST_LEAST_CALLS
+            : calls > HOST_MOST_CALLS ? HOST_MOST_CALLS
+                                      : calls;
+    if (run_rounds(c, &session, (unsigned)calls, ns))
+        return -1;
+    host_ratio(c, ns);
+    return 0;
+}
+
+/* --- from begin to end --- */
+
+static int run(struct compare *c)
+{
+    for (unsigned side = 0; side < SIDES; side++)
+        if (prepare(c, (enum side)side))
+            return -1;
+    if (compare_kernels(c) || compare_paths(c))
+        return -1;
+    c->compared = true;
+    return 0;
+}
+
+static int hold_device(struct compare *c)
+{
+    struct device_slot *slot = engine_slot(c->engine, c->request->device);
+    if (health_refuse(slot, &c->finding))
+        return -1;
+    if (stop_if_cancelled(c, "building", 0, SIDES) || slot_take(slot))
+        return finding_set(&c->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
+                           "The comparison was cancelled.");
+    bool admitted = health_admit(c->engine, slot, &c->finding) == 0;
+    int failed = admitted ? run(c) : -1;
+    jails_ask_while_waiting(NULL, NULL);
+    judge_close(&c->judge);
+    for (size_t i = 0; i < SIDES; i++)
+        replay_close(&c->sides[i].replay);
+    if (admitted && failed)
+        health_after(c->engine, slot, &c->finding, c->cancelled);
+    slot_give(slot);
+    return failed;
+}
+
+static json_t *side_json(const struct compare *c, enum side side)
+{
+    char hash[HASH_HEX];
+    hash_hex(c->request->sides[side]->source, c->request->sides[side]->source_size, hash);
+    return json_pack("{s:s, s:s}", "hash", hash, "language", c->request->languages[side]->name);
+}
+
+static json_t *reason_json(const struct finding *f)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s?}", "verdict", kgrade_verdict_name(f->verdict),
+                     "code", f->reason.code, "message", f->reason.message, "hint", f->reason.hint,
+                     "log", f->log);
+}
+
+static json_t *report(const struct compare *c)
+{
+    const struct compare_request *r = c->request;
+    double margin = r->device->runs_in_replayer ? COMPARE_DEVICE_MARGIN_CPU : COMPARE_DEVICE_MARGIN;
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "schema", KGRADE_COMPARE_SCHEMA, "task",
+                  r->task->name, "device", r->device->name, "a", side_json(c, A), "b",
+                  side_json(c, B), "reason", c->compared ? json_null() : reason_json(&c->finding));
+    if (!c->compared) {
+        json_object_set_new(json, "verdict", json_null());
+        return json;
+    }
+    json_object_set_new(json, "verdict",
+                        json_string(c->in_doubt ? "unresolved"
+                                                : compare_verdict(&c->device, margin, &c->host,
+                                                                  COMPARE_HOST_MARGIN)));
+    json_object_set_new(json, "kernel",
+                        json_pack("{s:o, s:f, s:O}", "ratio", ratio_json(&c->device), "margin",
+                                  margin, "cases", c->case_list));
+    json_object_set_new(json, "launch_path",
+                        json_pack("{s:o, s:f, s:f, s:f, s:o}", "ratio", ratio_json(&c->host),
+                                  "margin", COMPARE_HOST_MARGIN, "a_ns", c->host_ns[A], "b_ns",
+                                  c->host_ns[B], "dims",
+                                  task_dims_json(r->task, c->cases[0].dims)));
+    return json;
+}
+
+static void compare_free(struct compare *c)
+{
+    json_decref(c->case_list);
+    for (size_t i = 0; i < SIDES; i++) {
+        bytes_free(&c->sides[i].library);
+        bytes_free(&c->sides[i].recording);
+        bytes_free(&c->sides[i].code);
+    }
+    finding_free(&c->finding);
+}
+
+int compare_sources(kgrade *engine, const struct compare_request *request, kgrade_progress progress,
+                    void *data, char **ret_json, kgrade_error *err)
+{
+    static const struct replay no_replay = REPLAY_NONE;
+    static const struct judge_client no_judge = JUDGE_NONE;
+    __attribute__((cleanup(compare_free))) struct compare c = {.engine = engine,
+                                                               .request = request,
+                                                               .progress = progress,
+                                                               .progress_data = data,
+                                                               .judge = no_judge};
+    c.sides[A].replay = c.sides[B].replay = no_replay;
+    for (size_t i = 0; i < request->task->n_cases; i++) {
+        const struct task_case *one = &request->task->cases[i];
+        if (one->kind == CASE_BENCHMARK &&
+            task_devices_include(one->devices, request->device->name))
+            c.cases[c.n_cases++] = *one;
+    }
+    c.case_list = json_array();
+    if (!c.n_cases)
+        return fail(err, "task_not_for_device", NULL, "Task \"%s\" has no benchmark case for %s.",
+                    request->task->name, request->device->name);
+    jails_ask_while_waiting(tell_again, &c);
+    hold_device(&c);
+    jails_ask_while_waiting(NULL, NULL);
+    if (c.cancelled)
+        return fail(err, "cancelled", NULL, "The comparison was cancelled.");
+    json_auto_t *json = report(&c);
+    *ret_json = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    tell(&c, "done", 1, 1);
+    return *ret_json ? 0
+                     : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
+}

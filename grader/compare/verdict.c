@@ -1,0 +1,34 @@
+#include <math.h>
+
+#include "compare.h"
+
+/* 1: wholly above, -1: wholly below, 0: neither. */
+static int side_of(const struct compare_ratio *r, double margin)
+{
+    return r->low > 1 + margin ? 1 : r->high < 1 / (1 + margin) ? -1 : 0;
+}
+
+const char *compare_verdict(const struct compare_ratio *device, double device_margin,
+                            const struct compare_ratio *host, double host_margin)
+{
+    int kernel = side_of(device, device_margin), path = side_of(host, host_margin);
+    if (kernel)
+        return kernel > 0 ? "kernel faster" : "kernel slower";
+    if (path)
+        return path > 0 ? "launch path faster only" : "launch path slower only";
+    return "no difference";
+}
+
+/* Logarithms add; their half-widths do in quadrature. */
+struct compare_ratio compare_mean(const struct compare_ratio *ratios, size_t n)
+{
+    double sum = 0, below = 0, above = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += log(ratios[i].value);
+        below += pow(log(ratios[i].value / ratios[i].low), 2);
+        above += pow(log(ratios[i].high / ratios[i].value), 2);
+    }
+    double mean = n ? sum / (double)n : 0;
+    return (struct compare_ratio){exp(mean), exp(mean - sqrt(below) / (double)(n ? n : 1)),
+                                  exp(mean + sqrt(above) / (double)(n ? n : 1))};
+}

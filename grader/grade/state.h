@@ -1,0 +1,84 @@
+/* A grade at work, and its parts.  For the files of this folder only. */
+#ifndef KGRADE_GRADE_STATE_H
+#define KGRADE_GRADE_STATE_H
+
+#include "../judge/judge.h"
+#include "../replay/replay.h"
+#include "engine.h"
+#include "result.h"
+
+#define GRADE_MAX_CASES (3 * TASK_MAX_CASES)
+
+enum step {
+    STEP_TIME_BUILD,
+    STEP_TIME_RECORD,
+    STEP_TIME_BASELINE,
+    STEP_TIME_REPLAY,
+    STEP_TIME_JUDGE,
+    STEP_TIMES
+};
+
+struct grade {
+    kgrade *engine;
+    const struct task *task;
+    const struct device *device;
+    struct device_slot *slot;
+    const struct device_language *language; /* NULL when a recording is graded */
+    const char *source;
+    size_t source_size;
+    char id[KGRADE_ID_DIGITS + 1];
+    kgrade_progress progress;
+    void *progress_data;
+    bool cancelled;
+    struct {
+        const char *step;
+        unsigned done, total;
+    } told;
+
+    /* Public ones first, then hidden ones, then hidden ones with the dims of public ones and other values, which need
+     * no recording of their own. */
+    struct task_case cases[GRADE_MAX_CASES];
+    size_t n_public, n_recorded, n_cases;
+    struct case_result results[GRADE_MAX_CASES];
+
+    char target[32];
+    struct bytes library;
+    struct recording *recording;
+    struct bytes public_recording; /* without the hidden cases: may leave the house */
+    struct replay candidate, baseline;
+    struct bytes code; /* of the candidate's kernels; see replay.h */
+    struct graves graves;
+    json_t *device_state;  /* before and after measuring; NULL where the device tells nothing */
+    size_t recording_from; /* the first case of the part that is being recorded */
+    unsigned faults;       /* of the device when the candidate's replayer was opened */
+    struct judge_client judge;
+    bool build_cached;
+    uint64_t started_ns, held_ns, step_ns[STEP_TIMES];
+    struct finding finding;
+};
+
+/* Tells the caller how far the grade is. False: it is to end. */
+bool grade_tell(struct grade *g, const char *step, size_t done, size_t total);
+/* The same; -1 with the finding filled when it is to end. */
+int grade_proceed(struct grade *g, const char *step, size_t done, size_t total);
+
+/* cases.c: the task's cases for this device, and hidden ones. */
+void grade_choose_cases(struct grade *g);
+size_t grade_benchmark_cases(const struct grade *g, struct task_case ret[GRADE_MAX_CASES]);
+
+/* prepare.c: from the source to a recording. -1 with the finding filled, as all that follow. */
+int grade_build(struct grade *g);
+int grade_record(struct grade *g);
+int grade_take_device(struct grade *g); /* waits for it */
+int grade_open_candidate(struct grade *g);
+int grade_blame_recording(struct grade *g, const kgrade_error *err);
+
+/* timing.c: from a recording to figures. */
+int grade_open_workers(struct grade *g); /* what does not need the recording */
+int grade_replay(struct grade *g);
+void grade_close_workers(struct grade *g, struct graves *graves);
+
+/* answer.c: the result.  -1 without memory. */
+int grade_answer(struct grade *g, bool failed, kgrade_result **ret, kgrade_error *err);
+
+#endif

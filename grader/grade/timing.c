@@ -1,0 +1,308 @@
+/* From a recording to figures: what is right, then what it takes, candidate and baseline by turns. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "baseline.h"
+#include "state.h"
+
+static int open_judge(struct grade *g)
+{
+    return judge_open(g->engine, g->device, replay_target(&g->candidate), g->task,
+                      g->candidate.arena_fd, &g->judge, &g->finding);
+}
+
+static int decide(struct grade *g, struct case_result *r, const json_int_t *snapshots, size_t n)
+{
+    uint64_t start = io_now();
+    int result = 0;
+    for (size_t i = 0; i < n && !result; i++) {
+        struct judgement judgement = {0};
+        result = judge_decide(&g->judge, snapshots[i], &judgement, &g->finding);
+        if (!result)
+            case_result_judge(r, &judgement);
+    }
+    g->step_ns[STEP_TIME_JUDGE] += io_now() - start;
+    return result;
+}
+
+static int one_judged_replay(struct grade *g, struct case_result *r)
+{
+    uint64_t seeds[2], start = io_now();
+    struct replay_time time;
+    json_int_t id;
+    io_random(seeds, sizeof seeds);
+    int result =
+        replay_prepare(&g->candidate, seeds[0], seeds[1], false, &g->finding) ||
+        replay_run(&g->candidate, false, &time, &g->finding) ||
+        judge_snapshot(&g->judge, g->task, r->task_case, seeds[0], seeds[1], &id, &g->finding);
+    g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
+    return result ? -1 : decide(g, r, &id, 1);
+}
+
+static int describe_failure(struct grade *g, const struct case_result *r)
+{
+    static const struct {
+        const char *code, *message, *hint;
+    } texts[] = {
+        {"input_modified", "The call changes an input that it may only read.",
+         "Write only to the parameters of kind `out` and `inout`; keep scratch data in a buffer of "
+         "your own."},
+        {"out_of_bounds_write", "The call writes behind the end of a buffer.",
+         "Guard the last, partial block: check the index against the size before every store."},
+        {"nan_in_output", "The output holds NaN where the reference does not.",
+         "Look for 0/0, inf - inf, and reads of memory that was never written."},
+        {"output_not_written", "Parts of the output were never written.",
+         "Every call must write every element; check the launch size for shapes that are no "
+         "multiple of your tile."},
+        {"wrong_values", "The output is wrong.",
+         "Compare with the reference on the case shown; every replay has new inputs, so nothing "
+         "may be kept from an "
+         "earlier call."},
+    };
+    cleanup_free char *dims = NULL;
+    json_t *json = task_dims_json(g->task, r->task_case->dims);
+    dims = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (!strcmp(texts[i].code, r->code))
+            return finding_set(
+                &g->finding,
+                !strcmp(r->code, "input_modified") ? KGRADE_REFUSED : KGRADE_WRONG_ANSWER, r->code,
+                texts[i].hint, "%s Case: %s.", texts[i].message, dims ? dims : "");
+    return finding_set(&g->finding, KGRADE_WRONG_ANSWER, r->code, NULL, "The answer is wrong.");
+}
+
+static int check_case(struct grade *g, struct case_result *r)
+{
+    if (replay_load(&g->candidate, g->task, r->task_case, &g->finding) || one_judged_replay(g, r))
+        return -1;
+    return r->pass ? 0 : describe_failure(g, r);
+}
+
+/* Benchmark cases too: a wrong kernel is not worth timing.  The code for the measurement is that of public cases: the replayers
+ * that take it are to know nothing of hidden ones. */
+static int check_correctness(struct grade *g)
+{
+    for (size_t i = 0; i < g->n_cases; i++) {
+        struct case_result *r = &g->results[i];
+        if (grade_proceed(g, "replaying", i, g->n_cases) ||
+            (i == g->n_public && replay_pack(&g->candidate, &g->code, &g->finding)))
+            return -1;
+        if (check_case(g, r))
+            return r->task_case->kind == CASE_HIDDEN ? finding_hide(&g->finding) : -1;
+    }
+    return g->n_public < g->n_cases ? 0 : replay_pack(&g->candidate, &g->code, &g->finding);
+}
+
+/* A measured ceiling may be low, when the machine was busy, but never high: the highest is kept. */
+static int measure_ceilings(struct grade *g, struct replay *replay)
+{
+    json_t *now = replay_ask(replay, "ceilings", &g->finding), *value;
+    const char *key;
+    if (!now)
+        return -1;
+    if (!g->slot->ceilings)
+        g->slot->ceilings = json_object();
+    json_object_foreach(now, key, value)
+    {
+        double known = json_number_value(json_object_get(g->slot->ceilings, key));
+        if (json_is_number(value) && json_number_value(value) > known)
+            json_object_set(g->slot->ceilings, key, value);
+    }
+    json_decref(now);
+    return 0;
+}
+
+static bool apply_rooflines(struct grade *g)
+{
+    bool impossible = false;
+    for (size_t i = 0; i < g->n_public; i++) {
+        struct case_result *r = &g->results[i];
+        if (!r->sampled)
+            continue;
+        double time = r->sampling.candidate.time.median;
+        r->roofline =
+            roofline_of(g->task, r->task_case->dims, g->candidate.info, g->slot->ceilings, time);
+        impossible = impossible || time < r->roofline.least_ns;
+    }
+    return impossible;
+}
+
+/* Nobody is accused of being faster than the device on old evidence. */
+static int check_rooflines(struct grade *g)
+{
+    if (!apply_rooflines(g))
+        return 0;
+    if (measure_ceilings(g, &g->baseline))
+        return -1;
+    apply_rooflines(g);
+    for (size_t i = 0; i < g->n_public; i++) {
+        struct case_result *r = &g->results[i];
+        double time = r->sampling.candidate.time.median;
+        if (r->sampled && r->sampling.verdict == KGRADE_ACCEPTED && time < r->roofline.least_ns)
+            sampling_doubt(&r->sampling, KGRADE_SUSPECT, "faster_than_roofline",
+                           "A replay took %.0f ns, but this device needs at least %.0f ns for the "
+                           "task's work.",
+                           time, r->roofline.least_ns);
+    }
+    return 0;
+}
+
+static int sample_case(struct grade *g, struct case_result *r)
+{
+    uint64_t start = io_now();
+    const struct sampling_request request = {
+        .options = &g->engine->options,
+        .task = g->task,
+        .task_case = r->task_case,
+        .candidate = &g->candidate,
+        .baseline = &g->baseline,
+        .judge = &g->judge,
+        .cold = roofline_is_cold(g->candidate.info),
+        .bendable = g->device->runs_in_replayer,
+        .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns"))};
+    int result = replay_load(&g->candidate, g->task, r->task_case, &g->finding) ||
+                 replay_load(&g->baseline, g->task, r->task_case, &g->finding) ||
+                 sampling_run(&request, &r->sampling, &g->finding);
+    g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
+    if (result || decide(g, r, r->sampling.snapshots, r->sampling.n_snapshots))
+        return -1;
+    r->sampled = true;
+    return r->pass ? 0 : describe_failure(g, r);
+}
+
+/* Clocks, temperature and what holds the device back, for whoever doubts a figure. */
+static int note_device_state(struct grade *g, const char *when)
+{
+    json_t *state = replay_ask(&g->baseline, "health", &g->finding);
+    if (!state)
+        return -1;
+    json_object_del(state, "ok");
+    if (json_object_size(state) == 0) {
+        json_decref(state);
+        return 0;
+    }
+    if (!g->device_state)
+        g->device_state = json_object();
+    return json_object_set_new(g->device_state, when, state);
+}
+
+static int measure(struct grade *g)
+{
+    graves_wait(&g->graves); /* of the candidate's host code nothing runs while it is timed */
+    if (note_device_state(g, "before"))
+        return -1;
+    for (size_t i = 0; i < g->n_public; i++) {
+        if (g->cases[i].kind != CASE_BENCHMARK)
+            continue;
+        if (grade_proceed(g, "judging", i, g->n_public) || sample_case(g, &g->results[i]))
+            return -1;
+    }
+    if (note_device_state(g, "after") || check_rooflines(g))
+        return -1;
+    /* All figures are taken before one of them is doubted, so that the result shows them. */
+    for (size_t i = 0; i < g->n_public; i++) {
+        const struct sampling *s = &g->results[i].sampling;
+        if (!g->results[i].sampled || s->verdict == KGRADE_ACCEPTED)
+            continue;
+        bool noisy = !strcmp(s->code, "too_noisy");
+        finding_set(&g->finding, s->verdict, s->code,
+                    noisy ? "Grade again when the machine is less busy; the figures are in the "
+                            "result."
+                    : s->verdict == KGRADE_UNRESOLVED
+                        ? "Time this kernel on a task with larger cases."
+                        : "The figures are in the result; an operator should look at the "
+                          "recording.",
+                    "%s", s->message);
+        g->finding.retryable = noisy;
+        return -1;
+    }
+    return 0;
+}
+
+/* Where each replayer has an arena of its own, candidate and baseline are measured in replayers with the same past: new ones,
+ * with the same arena, that have loaded the same cases in the same order.  A replayer that has run other shapes before is not
+ * the same machine (a runtime that keeps specialised code, or memory that lies elsewhere, made one of two equal kernels 20 %
+ * slower). */
+static int open_fresh_pair(struct grade *g)
+{
+    struct task_case benchmarks[GRADE_MAX_CASES];
+    size_t n = grade_benchmark_cases(g, benchmarks);
+    const struct baseline *baseline;
+    judge_close(&g->judge);
+    replay_close(&g->candidate);
+    if (replay_open(g->engine, g->device, g->task, benchmarks, n, &g->candidate, &g->finding) ||
+        baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info, &baseline,
+                     &g->finding) ||
+        replay_open(g->engine, g->device, g->task, benchmarks, n, &g->baseline, &g->finding) ||
+        replay_confine(&g->candidate, &g->code, &g->finding) ||
+        replay_confine(&g->baseline, &baseline->code, &g->finding) ||
+        replay_give(&g->candidate, &g->public_recording, &g->finding) ||
+        replay_give(&g->baseline, &baseline->recording, &g->finding))
+        return -1;
+    return open_judge(g);
+}
+
+/* Everything but the recorders, before they are started: while processes die that have used a card, its driver keeps others
+ * waiting.
+ *
+ * Where arenas can be shared, both sides work in the same memory: how buffers lie in a card's channels and cache is worth
+ * three percent of some kernels' time, and differs from one allocation to the next. */
+static int open_baseline_beside(struct grade *g)
+{
+    struct task_case benchmarks[GRADE_MAX_CASES];
+    size_t n = grade_benchmark_cases(g, benchmarks);
+    const struct baseline *baseline;
+    uint64_t start = io_now();
+    int result = baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info,
+                              &baseline, &g->finding) ||
+                 replay_open_beside(g->engine, g->task, &g->candidate, &g->baseline, &g->finding) ||
+                 replay_give(&g->baseline, &baseline->recording, &g->finding) || open_judge(g);
+    g->step_ns[STEP_TIME_BASELINE] = io_now() - start;
+    return result ? -1 : 0;
+}
+
+int grade_open_workers(struct grade *g)
+{
+    return grade_open_candidate(g) || (!g->slot->ceilings && measure_ceilings(g, &g->candidate)) ||
+                   (g->device->shares_arena && open_baseline_beside(g))
+               ? -1
+               : 0;
+}
+
+int grade_replay(struct grade *g)
+{
+    kgrade_error err = {.code = ""};
+    cleanup_bytes struct bytes file = {0};
+    uint64_t start = io_now();
+    if (recording_write(g->recording, &file, &err))
+        return grade_blame_recording(g, &err);
+    if ((!g->device->shares_arena && open_judge(g)) ||
+        replay_give(&g->candidate, &file, &g->finding))
+        return -1;
+    g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
+    if (check_correctness(g))
+        return -1;
+    start = io_now();
+    if (!g->device->shares_arena) {
+        if (open_fresh_pair(g))
+            return -1;
+        g->step_ns[STEP_TIME_BASELINE] = io_now() - start;
+    }
+    return measure(g);
+}
+
+/* All at once: a process takes its time to give a device back. */
+void grade_close_workers(struct grade *g, struct graves *graves)
+{
+    worker_bury(&g->judge.worker, graves);
+    worker_bury(&g->candidate.worker, graves);
+    worker_bury(&g->baseline.worker, graves);
+    judge_close(&g->judge);
+    replay_close(&g->candidate);
+    replay_close(&g->baseline);
+}

@@ -1,0 +1,54 @@
+/* Figures of ranges: one row for each range, thread, phase and metric, in the form of the reports of InfiniOps's host range profiling. */
+#ifndef KGRADE_PROFILE_ROWS_H
+#define KGRADE_PROFILE_ROWS_H
+
+#include <jansson.h>
+
+#include "collector.h"
+#include "spans.h"
+
+#define ROWS_MAX 4096u
+/* A range whose notes cost more than this share of its median is no stable figure. */
+#define ROWS_OBSERVER_SHARE 0.1
+
+#define ROWS_COLD_POPULATION "first_calls_of_processes"
+#define ROWS_WARM_POPULATION "single_calls"
+#define ROWS_BLOCK_POPULATION "block_averages"
+
+/* What all rows of a report have in common. */
+struct rows_common {
+    const char *nodeid, *operator_name, *backend;
+};
+
+/* Samples of one phase. */
+struct rows;
+struct rows *rows_new(void); /* NULL: no memory */
+void rows_free(struct rows *rows);
+static inline void rows_free_(struct rows **rows)
+{
+    rows_free(*rows);
+}
+#define cleanup_rows __attribute__((cleanup(rows_free_)))
+
+/*
+ * Takes the ranges of a thread.  A call of the device's API counts under its group ("backend.submit") and as
+ * "api.FUNCTION"; where the candidate has named a range like the group around it, or where the API calls itself, it is part of
+ * that range and not counted again.  Threads are told apart in the rows.  -1 with `out_of_memory` or `too_many_ranges`.
+ */
+int rows_add(struct rows *rows, const struct spans *spans, const struct span_logs *logs,
+             size_t thread, double tick_ns, kgrade_error *err);
+
+/* Launches of kernels among what was added. */
+size_t rows_launches(const struct rows *rows);
+
+/* Appends a row of each kind to the array, in the order in which ranges appeared, functions of the
+ * API behind their group. */
+int rows_write(struct rows *rows, const struct rows_common *common, const char *phase,
+               const char *population, double observer_ns, json_t *to);
+
+/* One row of other samples, which it sorts; n > 0.  depth: how many ranges were around it when it first appeared. */
+json_t *rows_one(const struct rows_common *common, const char *phase, const char *range,
+                 const char *metric, size_t count, double *samples, size_t n,
+                 const char *population, size_t thread, size_t depth, double observer_ns);
+
+#endif

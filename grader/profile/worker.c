@@ -1,0 +1,259 @@
+#define _GNU_SOURCE
+#include "worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "collector.h"
+#include "exports.h"
+
+/* The clock is read twice for each block; what that takes must not show: 2 x 25 ns of 100 us. */
+#define LEAST_BLOCK_NS (100 * 1000ull)
+#define MOST_CALLS_OF_BLOCK 256u
+#define LEAST_BLOCKS 5u
+#define MOST_BLOCKS 500u
+#define LOG_SHARE 0.9 /* of a log that the warm calls may fill */
+#define ENTRY_RANGE "candidate.entry"
+
+int profile_open(kgrade_error *err)
+{
+    return collector_open(COLLECTOR_CLOCK_BEST, err) || exports_announce(err) ? -1 : 0;
+}
+
+/* n calls between two waits for the device, which are no part of the time that *ret_ns tells. */
+static int window(const struct profile_target *t, unsigned n, bool noted, uint64_t *ret_ns,
+                  kgrade_error *err)
+{
+    unsigned entry = collector_name(ENTRY_RANGE);
+    if (t->device->begin(t->state, RECORD_EXECUTE, err))
+        return -1;
+    if (noted)
+        collector_resume();
+    uint64_t start = io_now();
+    for (unsigned i = 0; i < n; i++) {
+        collector_push_name(LOG_DOMAIN_GRADER, entry);
+        call_invoke(t->call, t->entry);
+        collector_pop(LOG_DOMAIN_GRADER);
+    }
+    *ret_ns = io_now() - start;
+    collector_pause();
+    return t->device->end(t->state, RECORD_EXECUTE, NULL, err);
+}
+
+static void watch(const struct profile_target *t, bool on)
+{
+    if (t->device->profile)
+        t->device->profile(t->state, on);
+}
+
+/* --- how many calls --- */
+
+/* Blocks grow until reading the clock does not show, or their kernels take too long for several of them. */
+static int find_block(const struct profile_target *t, uint64_t budget_ns, unsigned *ret,
+                      kgrade_error *err)
+{
+    uint64_t ns = 0;
+    for (unsigned n = 1;; n *= 2) {
+        uint64_t start = io_now();
+        if (window(t, n, false, &ns, err))
+            return -1;
+        uint64_t whole_ns = io_now() - start;
+        if (ns >= LEAST_BLOCK_NS || n >= MOST_CALLS_OF_BLOCK ||
+            whole_ns > budget_ns / (2 * LEAST_BLOCKS)) {
+            *ret = n;
+            return 0;
+        }
+    }
+}
+
+/* The share of the fullest log that one call takes. */
+static int share_of_call(const struct profile_target *t, double *ret, kgrade_error *err)
+{
+    uint64_t ns;
+    collector_clear();
+    if (window(t, 1, true, &ns, err))
+        return -1;
+    *ret = 0;
+    for (unsigned i = 0; i < collector_threads(); i++) {
+        double room = i ? COLLECTOR_OTHER_EVENTS : COLLECTOR_EVENTS;
+        double share = (double)collector_log(i).n / room;
+        *ret = share > *ret ? share : *ret;
+    }
+    collector_clear();
+    return 0;
+}
+
+static unsigned count_blocks(uint64_t budget_ns, uint64_t block_ns, double share_of_block)
+{
+    double n = (double)budget_ns / (double)(block_ns ? block_ns : 1);
+    n = n < LEAST_BLOCKS ? LEAST_BLOCKS : n > MOST_BLOCKS ? MOST_BLOCKS : n;
+    if (share_of_block > 0 && n * share_of_block > LOG_SHARE)
+        n = LOG_SHARE / share_of_block;
+    return n < 1 ? 1 : (unsigned)n;
+}
+
+/* --- phases --- */
+
+struct figures {
+    unsigned calls, block;
+    struct collector_cost before, after;
+    json_t *end_to_end; /* owned */
+};
+
+static int cold(const struct profile_target *t, struct figures *f, kgrade_error *err)
+{
+    uint64_t ns;
+    collector_calibrate(&f->before);
+    t->progress("first_call");
+    watch(t, true);
+    int failed = window(t, 1, true, &ns, err);
+    watch(t, false);
+    collector_calibrate(&f->after);
+    f->calls = f->block = 1;
+    return failed;
+}
+
+static int noted_blocks(const struct profile_target *t, unsigned blocks, struct figures *f,
+                        kgrade_error *err)
+{
+    uint64_t ns;
+    int failed = 0;
+    collector_calibrate(&f->before);
+    watch(t, true);
+    for (unsigned i = 0; i < blocks && !failed; i++)
+        failed = window(t, f->block, true, &ns, err);
+    watch(t, false);
+    collector_calibrate(&f->after);
+    return failed;
+}
+
+/* First the time of whole calls, with nothing noted; then as many calls again with it: two populations. */
+static int warm(const struct profile_target *t, uint64_t budget_ns, struct figures *f,
+                kgrade_error *err)
+{
+    uint64_t ns;
+    double share;
+    t->progress("first_call");
+    if (window(t, 1, false, &ns, err))
+        return -1;
+    t->progress("warm");
+    watch(t, true);
+    int failed = share_of_call(t, &share, err);
+    watch(t, false);
+    if (failed || find_block(t, budget_ns, &f->block, err))
+        return -1;
+    uint64_t start = io_now();
+    if (window(t, f->block, false, &ns, err))
+        return -1;
+    unsigned blocks = count_blocks(budget_ns, io_now() - start, share * f->block);
+    f->calls = blocks * f->block;
+    for (unsigned i = 0; i < blocks; i++) {
+        if (window(t, f->block, false, &ns, err))
+            return -1;
+        json_array_append_new(f->end_to_end, json_real((double)ns / f->block));
+    }
+    return noted_blocks(t, blocks, f, err);
+}
+
+/* --- the answer --- */
+
+static json_t *names_json(void)
+{
+    json_t *names = json_array();
+    for (unsigned i = 0; i < collector_names(); i++) {
+        json_t *text = json_string(collector_name_text(i));
+        json_array_append_new(names, text ? text : json_string("(not UTF-8)"));
+    }
+    return names;
+}
+
+static json_t *threads_json(void)
+{
+    json_t *threads = json_array();
+    for (unsigned i = 0; i < collector_threads(); i++) {
+        struct collector_log log = collector_log(i);
+        json_array_append_new(threads, json_pack("{s:I, s:I}", "events", (json_int_t)log.n, "lost",
+                                                 (json_int_t)log.lost));
+    }
+    return threads;
+}
+
+static int copy_logs(struct bytes *ret, kgrade_error *err)
+{
+    size_t size = 0, at = 0;
+    for (unsigned i = 0; i < collector_threads(); i++)
+        size += collector_log(i).n * sizeof(struct log_event);
+    ret->data = malloc(size + 1);
+    if (!ret->data)
+        return fail(err, "out_of_memory", NULL, "There is no memory for the logs of ranges.");
+    for (unsigned i = 0; i < collector_threads() && at < size; i++) {
+        struct collector_log log = collector_log(i);
+        size_t n = log.n * sizeof *log.events;
+        n = n < size - at ? n : size - at; /* threads of the candidate may go on */
+        memcpy(ret->data + at, log.events, n);
+        at += n;
+    }
+    ret->size = size;
+    return 0;
+}
+
+static json_t *cost_json(const struct collector_cost *cost)
+{
+    return json_pack("{s:f, s:f}", "leaf_ns", cost->leaf_ns, "complete_ns", cost->complete_ns);
+}
+
+int profile_phase(const struct profile_target *target, const json_t *request, json_t **ret_json,
+                  struct bytes *ret_log, kgrade_error *err)
+{
+    const char *phase = json_string_value(json_object_get(request, "phase"));
+    json_int_t budget = json_integer_value(json_object_get(request, "budget_ms"));
+    if (!phase || budget < 0 || budget > PROFILE_MAX_BUDGET_MS)
+        return fail(err, "wire_invalid", NULL, "A profile was asked for without a phase.");
+    json_auto_t *blocks = json_array();
+    struct figures f = {.end_to_end = blocks};
+    collector_clear();
+    if (strcmp(phase, "cold") ? warm(target, (uint64_t)budget * IO_NS_PER_MS, &f, err)
+                              : cold(target, &f, err))
+        return -1;
+    json_t *threads = threads_json();
+    if (copy_logs(ret_log, err)) {
+        json_decref(threads);
+        return -1;
+    }
+    *ret_json =
+        json_pack("{s:s, s:f, s:I, s:I, s:o, s:o, s:O, s:o, s:I, s:o}", "clock",
+                  collector_clock_name(), "tick_ns", collector_tick_ns(), "calls",
+                  (json_int_t)f.calls, "block", (json_int_t)f.block, "before", cost_json(&f.before),
+                  "after", cost_json(&f.after), "end_to_end", blocks, "threads", threads,
+                  "threads_lost", (json_int_t)collector_threads_lost(), "names", names_json());
+    return *ret_json ? 0 : fail(err, "out_of_memory", NULL, "There is no memory for an answer.");
+}
+
+int profile_blocks(const struct profile_target *target, const json_t *request, json_t **ret_json,
+                   kgrade_error *err)
+{
+    json_int_t blocks = json_integer_value(json_object_get(request, "blocks"));
+    json_int_t calls = json_integer_value(json_object_get(request, "calls"));
+    bool noted = json_is_true(json_object_get(request, "noted"));
+    uint64_t ns, start = io_now();
+    int failed = 0;
+    if (blocks < 1 || blocks > PROFILE_MAX_BLOCKS || calls < 1 || calls > PROFILE_MAX_CALLS)
+        return fail(err, "wire_invalid", NULL, "There cannot be so many calls in a block.");
+    target->progress("warm");
+    json_auto_t *times = json_array();
+    if (noted)
+        watch(target, true);
+    for (json_int_t i = 0; i < blocks && !failed; i++) {
+        collector_clear();
+        failed = window(target, (unsigned)calls, noted, &ns, err);
+        json_array_append_new(times, json_real((double)ns / (double)calls));
+    }
+    if (noted)
+        watch(target, false);
+    if (failed)
+        return -1;
+    *ret_json = json_pack("{s:O, s:I}", "ns", times, "wall_ns", (json_int_t)(io_now() - start));
+    return *ret_json ? 0 : fail(err, "out_of_memory", NULL, "There is no memory for an answer.");
+}

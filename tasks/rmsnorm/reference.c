@@ -1,0 +1,16 @@
+#include <math.h>
+#include <stdint.h>
+
+void reference(const double *x, const double *weight, double *y, int64_t rows, int64_t cols,
+               double eps)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const double *from = x + r * cols;
+        double *to = y + r * cols, squares = 0;
+        for (int64_t j = 0; j < cols; j++)
+            squares += from[j] * from[j];
+        double scale = 1 / sqrt(squares / (double)cols + eps);
+        for (int64_t j = 0; j < cols; j++)
+            to[j] = from[j] * scale * weight[j];
+    }
+}

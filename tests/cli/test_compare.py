@@ -1,0 +1,60 @@
+"""kgrade compare: what is in a report.  Which candidate is faster is a matter of times, and for tests/bench/compare."""
+
+import json
+import os
+
+from common import CACHE, EXAMPLE, SOURCE_DIR, Case, main, run
+
+HERE = ["--isolation", "reduced", "--cache", CACHE.name, "--max-samples", "20"]
+VERDICTS = {
+    "kernel faster", "kernel slower", "launch path faster only", "launch path slower only", "no difference", "unresolved",
+}  # fmt: skip
+
+
+class Compare(Case):
+    def test_a_report(self):
+        result = run("compare", EXAMPLE, EXAMPLE, "--task", "vector_add", "--json", *HERE)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        report = json.loads(result.stdout)
+        self.assertIn(report["verdict"], VERDICTS)
+        self.assertEqual(result.returncode, report["verdict"] == "unresolved")
+        self.assertEqual(report["a"], report["b"])
+        self.assertIsNone(report["reason"])
+        self.assertEqual([case["dims"] for case in report["kernel"]["cases"]], [{"n": 1048576}, {"n": 4194304}])
+        for at in (report["kernel"], report["launch_path"], *report["kernel"]["cases"]):
+            self.assertLessEqual(at["ratio"]["low"], at["ratio"]["value"])
+            self.assertLessEqual(at["ratio"]["value"], at["ratio"]["high"])
+        try:
+            import jsonschema
+        except ImportError:
+            return
+        with open(os.path.join(SOURCE_DIR, "grader", "compare", "compare.schema.json")) as f:
+            jsonschema.validate(report, json.load(f))
+
+    def test_for_people(self):
+        result = run("compare", EXAMPLE, EXAMPLE, "--task", "vector_add", *HERE)
+        self.assertIn(result.returncode, (0, 1), result.stderr)
+        for word in ("B against A: ", "kernel, n=1048576", "kernel, all cases", "launch path"):
+            self.assertIn(word, result.stdout)
+
+    def test_what_cannot_be_compared(self):
+        broken = run("compare", EXAMPLE, "-", "--task", "vector_add", *HERE, stdin="no C\n")
+        self.assert_exit(broken, 1)
+        self.assertIn("[compile_failed]", broken.stdout)
+        with open(EXAMPLE) as f:
+            wrong = f.read().replace("a[i] + b[i]", "a[i] - b[i]")
+        result = run("compare", EXAMPLE, "-", "--task", "vector_add", "--json", *HERE, stdin=wrong)
+        self.assert_exit(result, 1)
+        report = json.loads(result.stdout)
+        self.assertIsNone(report["verdict"])
+        self.assertEqual(report["reason"]["code"], "wrong_values")
+        self.assertNotIn("kernel", report)
+
+    def test_usage(self):
+        self.assert_exit(run("compare", EXAMPLE, "--task", "vector_add"), 2)
+        self.assert_exit(run("compare", EXAMPLE, EXAMPLE), 2)
+        self.assert_exit(run("compare", EXAMPLE, EXAMPLE + ".none", "--task", "vector_add"), 2)
+
+
+if __name__ == "__main__":
+    main()

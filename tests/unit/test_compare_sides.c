@@ -1,0 +1,73 @@
+/* What two ratios with their intervals are called. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants the above first */
+#include <cmocka.h>
+#include <math.h>
+
+#include "grader/compare/compare.h"
+
+static const struct compare_ratio same = {1, 0.97, 1.03}, more = {1.3, 1.2, 1.4},
+                                  less = {0.7, 0.6, 0.8}, vague = {1.5, 0.9, 2.5},
+                                  slightly = {1.05, 1.02, 1.08};
+
+static const char *verdict(struct compare_ratio device, struct compare_ratio host)
+{
+    return compare_verdict(&device, 0.05, &host, 0.1);
+}
+
+static void test_verdicts(void **state)
+{
+    (void)state;
+    assert_string_equal(verdict(same, same), "no difference");
+    assert_string_equal(verdict(more, same), "kernel faster");
+    assert_string_equal(verdict(more, less), "kernel faster");
+    assert_string_equal(verdict(less, more), "kernel slower");
+    assert_string_equal(verdict(same, more), "launch path faster only");
+    assert_string_equal(verdict(vague, less), "launch path slower only");
+    assert_string_equal(verdict(vague, vague), "no difference");
+    /* Wholly above 1 is not enough: it must be wholly beyond the margin. */
+    assert_string_equal(verdict(slightly, slightly), "no difference");
+}
+
+/* Exchanging the sides exchanges the words. */
+static void test_symmetry(void **state)
+{
+    (void)state;
+    for (double x = 0.8; x < 1.3; x += 0.01) {
+        const struct compare_ratio r = {x, x * 0.99, x * 1.01};
+        const struct compare_ratio inverse = {1 / r.value, 1 / r.high, 1 / r.low};
+        assert_int_equal(verdict(r, same)[7] == 'f', verdict(inverse, same)[7] == 's');
+    }
+}
+
+static void assert_near(double a, double b)
+{
+    assert_true(fabs(a - b) < 1e-9);
+}
+
+static void test_mean(void **state)
+{
+    (void)state;
+    const struct compare_ratio two[] = {{2, 1, 4}, {0.5, 0.25, 1}};
+    struct compare_ratio mean = compare_mean(two, 2);
+    assert_near(mean.value, 1);
+    /* Half-widths of log 2 each: sqrt(2) log 2 / 2 together. */
+    assert_near(mean.high, exp(sqrt(2) * log(2) / 2));
+    assert_near(mean.low, 1 / mean.high);
+    mean = compare_mean(two, 1);
+    assert_near(mean.low, 1);
+    assert_near(mean.high, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_symmetry),
+        cmocka_unit_test(test_mean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
