@@ -34,14 +34,17 @@ static const char replay_detail[] =
 
 static const char profile_detail[] =
     "Tells where CPU time goes between a call of the candidate in FILE and what it hands to the\n"
-    "device: once in each of five fresh processes (cold), then over and over (warm).  Calls of the\n"
-    "device's API are noted without the candidate's doing; it may name ranges of its own with NVTX,\n"
+    "device: once in each of five fresh processes (cold), then over and over (warm).  Calls of "
+    "the\n"
+    "device's API are noted without the candidate's doing; it may name ranges of its own with "
+    "NVTX,\n"
     "or with #include \"kgrade_ranges.h\".  A diagnosis: no score is made or moved by it.\n"
     "\n"
     "    kgrade profile add.c --task vector_add --trace add.trace.json";
 
 static const char compare_detail[] =
-    "Tells whether the candidate in B is faster than the one in A: by its kernels, which are timed in\n"
+    "Tells whether the candidate in B is faster than the one in A: by its kernels, which are timed "
+    "in\n"
     "turn as in a grade, or only by its launch path, whose warm calls are timed in turn, too.\n"
     "\n"
     "    kgrade compare old.c new.c --task vector_add";
@@ -79,17 +82,17 @@ static const char db_check_detail[] =
     "Changes nothing; kgraded may go on using it.";
 
 static const enum option_id grade_options[] = {
-    OPTION_TASK,       OPTION_DEVICE,    OPTION_LANGUAGE,  OPTION_JSON,        OPTION_RECORDING,
-    OPTION_REPORT,     OPTION_ISOLATION, OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_PROFILE,
-    OPTION_SERVER,     OPTION_TOKEN_FILE, OPTION_REUSE,     OPTION_END};
+    OPTION_TASK,   OPTION_DEVICE,     OPTION_LANGUAGE,  OPTION_JSON,        OPTION_RECORDING,
+    OPTION_REPORT, OPTION_ISOLATION,  OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_PROFILE,
+    OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_REUSE,     OPTION_END};
 static const enum option_id replay_options[] = {
     OPTION_TASK,      OPTION_JSON,        OPTION_REPORT, OPTION_ISOLATION,
     OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_END};
-static const enum option_id profile_options[] = {
-    OPTION_TASK,  OPTION_DEVICE,  OPTION_LANGUAGE,  OPTION_JSON, OPTION_JSONL,
-    OPTION_TRACE, OPTION_CONTROL, OPTION_ISOLATION, OPTION_END};
+static const enum option_id profile_options[] = {OPTION_TASK,    OPTION_DEVICE,    OPTION_LANGUAGE,
+                                                 OPTION_JSON,    OPTION_JSONL,     OPTION_TRACE,
+                                                 OPTION_CONTROL, OPTION_ISOLATION, OPTION_END};
 static const enum option_id compare_options[] = {
-    OPTION_TASK,      OPTION_DEVICE,    OPTION_LANGUAGE,    OPTION_JSON,
+    OPTION_TASK,      OPTION_DEVICE,      OPTION_LANGUAGE,  OPTION_JSON,
     OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_ISOLATION, OPTION_END};
 static const enum option_id server_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_JSON,
                                                 OPTION_END};
@@ -114,8 +117,8 @@ const struct command commands[] = {
      recording_show_options, command_recording_show},
     {"replay", "RECORDING --task TASK ", "grade a recording again", replay_detail, 1,
      replay_options, command_replay},
-    {"profile", "FILE... --task TASK ", "tell where a candidate's host time goes", profile_detail, 1,
-     profile_options, command_profile},
+    {"profile", "FILE... --task TASK ", "tell where a candidate's host time goes", profile_detail,
+     1, profile_options, command_profile},
     {"compare", "A B --task TASK ", "tell which of two candidates is faster, and by what",
      compare_detail, 2, compare_options, command_compare},
     {"status", "ID ", "tell how far a grade on a server is", status_detail, 1, server_options,

@@ -96,7 +96,7 @@ static char *dims_text(const struct scene *s, const struct case_result *r)
 static void write_times(FILE *f, const struct scene *s, const struct case_result *r)
 {
     cleanup_free char *dims = dims_text(s, r);
-    fprintf(f, "at %s a call costs the host %.4g us and the device %.4g us", dims ? dims : "?",
+    fprintf(f, "at %s a call costs the host %.4g µs and the device %.4g µs", dims ? dims : "?",
             r->overhead.warm_ns / 1e3, device_ns(r) / 1e3);
 }
 

@@ -70,7 +70,8 @@ int control_run(kgrade *engine, const struct record_request *request, json_t **r
     enum variant first = request->device->plain_recorder ? ABSENT : INACTIVE;
     struct record_request plain = *request;
     plain.profile = RECORD_PROFILE_PLAIN;
-    if ((first == ABSENT && record_session_begin(engine, &plain, NULL, session_of(&c, ABSENT), f)) ||
+    if ((first == ABSENT &&
+         record_session_begin(engine, &plain, NULL, session_of(&c, ABSENT), f)) ||
         record_session_begin(engine, request, NULL, session_of(&c, INACTIVE), f) ||
         blocks_find(session_of(&c, INACTIVE), ROUND_NS, &c.size, f) || measure(&c, first, f))
         return -1;

@@ -353,7 +353,8 @@ int record_blocks(struct record_session *session, unsigned which, unsigned block
 {
     return ask_for_blocks(session,
                           json_pack("{s:s, s:I, s:I, s:I, s:b}", "op", "blocks", "which",
-                                    (json_int_t)which, "blocks", (json_int_t)blocks, "calls", (json_int_t)calls, "noted", noted),
+                                    (json_int_t)which, "blocks", (json_int_t)blocks, "calls",
+                                    (json_int_t)calls, "noted", noted),
                           blocks, ret_ns, ret_wall_ns, f);
 }
 

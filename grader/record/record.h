@@ -27,7 +27,7 @@ struct record_request {
     size_t n_cases;
     unsigned warm_calls;
     enum record_profile profile;
-    bool secret;  /* hidden cases: nothing that the candidate says or does may come back */
+    bool secret; /* hidden cases: nothing that the candidate says or does may come back */
     const struct bytes *library; /* the built candidate */
     struct graves
         *graves; /* where a recorder goes that has done its work; NULL: its death is waited for */
@@ -42,8 +42,7 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
 
 /* One phase of a profile ("cold" or "warm") of cases[0], in a jail of its own; profile/worker.h tells what comes back. */
 int record_phase(kgrade *engine, const struct record_request *request, const char *phase,
-                 unsigned budget_ms, struct wire_message *ret,
-                 struct finding *finding);
+                 unsigned budget_ms, struct wire_message *ret, struct finding *finding);
 
 /* A recorder that records nothing but makes calls when it is told to.  Initialise with RECORD_SESSION_NONE. */
 struct record_session {

@@ -21,7 +21,7 @@ struct recorder {
     void (*entry)(void); /* of the candidate that is called */
     void (*entries[PROFILE_MAX_CANDIDATES])(void);
     size_t n_entries; /* candidates loaded; more than one only in a profile */
-    bool profiles; /* opened for a profile: then nothing is recorded */
+    bool profiles;    /* opened for a profile: then nothing is recorded */
 };
 
 static int open_task(struct recorder *r, const json_t *request, kgrade_error *err)
@@ -80,8 +80,8 @@ static int one_call(struct recorder *r, enum record_mode mode, struct recording 
 }
 
 /* Buffers and arguments of a case. */
-static int prepare_case(struct recorder *r, const json_t *request,
-                        int64_t dims[TASK_MAX_PARAMS], kgrade_error *err)
+static int prepare_case(struct recorder *r, const json_t *request, int64_t dims[TASK_MAX_PARAMS],
+                        kgrade_error *err)
 {
     struct layout layout;
     if (wire_dims(request, r->task->n_dims, dims, err) ||
@@ -129,8 +129,7 @@ static int profile_case(struct recorder *r, const json_t *request, kgrade_error 
     if (!r->entry || !r->profiles)
         return fail(err, "wire_invalid", NULL, "The recorder was not opened for a profile.");
     const struct profile_target target = {r->device, r->state, r->call, r->entry, progress};
-    if (prepare_case(r, request, dims, err) ||
-        profile_phase(&target, request, &answer, &log, err))
+    if (prepare_case(r, request, dims, err) || profile_phase(&target, request, &answer, &log, err))
         return -1;
     return worker_ok(answer, log.data, log.size, -1);
 }

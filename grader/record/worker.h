@@ -35,8 +35,7 @@ struct record_device {
     int (*start)(kgrade_error *err);
 
     /* Context, queue, hooks; before any candidate code is loaded.  Nothing of it is shared with the replayer. */
-    int (*open)(const struct task *task, uint64_t arena_bytes, void **ret_state,
-                kgrade_error *err);
+    int (*open)(const struct task *task, uint64_t arena_bytes, void **ret_state, kgrade_error *err);
 
     /* Buffers for a case, inputs drawn from seed, outputs poisoned.  Frees those of the case before. */
     int (*prepare)(void *state, const int64_t *dims, const struct layout *layout, uint64_t seed,

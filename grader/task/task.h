@@ -181,7 +181,8 @@ struct layout_buffer {
     uint64_t count;  /* elements */
     uint64_t bytes;  /* count * dtype_size */
     uint64_t canary; /* bytes of canary behind the data */
-    struct distribution values; /* PARAM_IN, PARAM_INOUT: the parameter's own, or by task_draw_from */
+    struct distribution
+        values; /* PARAM_IN, PARAM_INOUT: the parameter's own, or by task_draw_from */
 };
 
 struct layout {

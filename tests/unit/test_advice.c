@@ -55,7 +55,7 @@ static void test_in_every_case(void **state)
     set_scene(&s, (const double[]){50, 50, 50});
     assert_advice(&s, true,
                   "In eager mode this kernel is launch-bound in every benchmark case: at rows=3000 "
-                  "columns=64 a call costs the host 50 us and the device 30 us; under graph replay "
+                  "columns=64 a call costs the host 50 µs and the device 30 µs; under graph replay "
                   "it is not.");
 }
 
@@ -67,7 +67,7 @@ static void test_in_none(void **state)
     assert_advice(
         &s, true,
         "In eager mode this kernel is not launch-bound in any benchmark case: at rows=1000 "
-        "columns=64 a call costs the host 5 us and the device 10 us.");
+        "columns=64 a call costs the host 5 µs and the device 10 µs.");
 }
 
 static void test_up_to_some_rows(void **state)
@@ -78,7 +78,7 @@ static void test_up_to_some_rows(void **state)
     assert_advice(
         &s, false,
         "In eager mode this kernel is launch-bound up to rows=2000 and not from rows=3000: "
-        "at rows=2000 columns=64 a call costs the host 25 us and the device 20 us.");
+        "at rows=2000 columns=64 a call costs the host 25 µs and the device 20 µs.");
 }
 
 static void test_no_order(void **state)
@@ -89,14 +89,14 @@ static void test_no_order(void **state)
     assert_advice(
         &s, false,
         "In eager mode this kernel is launch-bound in 1 of 3 benchmark cases: at rows=2000 "
-        "columns=64 a call costs the host 25 us and the device 20 us.");
+        "columns=64 a call costs the host 25 µs and the device 20 µs.");
     /* Where two dims differ, neither is a limit. */
     set_scene(&s, (const double[]){25, 25, 25});
     s.cases[2].dims[1] = 65;
     assert_advice(
         &s, false,
         "In eager mode this kernel is launch-bound in 2 of 3 benchmark cases: at rows=2000 "
-        "columns=64 a call costs the host 25 us and the device 20 us.");
+        "columns=64 a call costs the host 25 µs and the device 20 µs.");
 }
 
 static void test_nothing_to_say(void **state)

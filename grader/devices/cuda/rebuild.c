@@ -320,7 +320,7 @@ static int build(struct builder *b, CUstream stream)
     if (add_edges(b))
         return -1;
     /* Never for launches from the device: a sibling launch would outlive the stop stamp. */
-    CUresult result = cuGraphInstantiate(&b->out->copies[0], b->out->graph, 0);
+    CUresult result = cuGraphInstantiate(&b->out->exec, b->out->graph, 0);
     if (result != CUDA_SUCCESS) {
         const char *name = NULL;
         cuGetErrorName(result, &name);
@@ -328,8 +328,6 @@ static int build(struct builder *b, CUstream stream)
                     "The graph of %zu nodes cannot be made ready: %s (%d).", n,
                     name ? name : "unknown error", (int)result);
     }
-    b->out->n_copies = 1;
-    b->out->exec = b->out->copies[0];
     DRIVER_TRY(b->err, cuGraphUpload(b->out->exec, stream));
     return 0;
 }
@@ -370,34 +368,10 @@ int rebuild_empty(struct rebuilt *ret, const struct rebuild_place *place, CUstre
     return rebuild(ret, place, NULL, &nothing, stream, err);
 }
 
-static size_t most_copies(const struct rebuilt *rebuilt)
-{
-    size_t nodes = 0;
-    if (cuGraphGetNodes(rebuilt->graph, NULL, &nodes) != CUDA_SUCCESS || nodes == 0)
-        return 1;
-    size_t most = REBUILD_MAX_COPIED_NODES / nodes;
-    return most < 1 ? 1 : most > REBUILD_MAX_COPIES ? REBUILD_MAX_COPIES : most;
-}
-
-int rebuilt_next(struct rebuilt *rebuilt, CUstream stream, bool *ret_is_new, kgrade_error *err)
-{
-    *ret_is_new = rebuilt->n_copies < most_copies(rebuilt);
-    if (*ret_is_new) {
-        CUgraphExec *copy = &rebuilt->copies[rebuilt->n_copies];
-        DRIVER_TRY(err, cuGraphInstantiate(copy, rebuilt->graph, 0));
-        rebuilt->turn = rebuilt->n_copies++;
-        DRIVER_TRY(err, cuGraphUpload(*copy, stream));
-    } else {
-        rebuilt->turn = (rebuilt->turn + 1) % rebuilt->n_copies;
-    }
-    rebuilt->exec = rebuilt->copies[rebuilt->turn];
-    return 0;
-}
-
 void rebuilt_close(struct rebuilt *rebuilt)
 {
-    for (size_t i = 0; i < rebuilt->n_copies; i++)
-        cuGraphExecDestroy(rebuilt->copies[i]);
+    if (rebuilt->exec)
+        cuGraphExecDestroy(rebuilt->exec);
     if (rebuilt->graph)
         cuGraphDestroy(rebuilt->graph);
     for (size_t i = 0; i < rebuilt->n_images; i++)

@@ -11,11 +11,6 @@
 #include "gate.h"
 #include "launch.h"
 
-/* What a launch takes depends on where the driver has put its description: one to two percent of a call of a few
- * microseconds, and another part of it in each process.  A call is therefore instantiated several times. */
-#define REBUILD_MAX_COPIES 8
-#define REBUILD_MAX_COPIED_NODES 64u /* of all copies together */
-
 struct loaded_image {
     bool used;
     CUmodule module;
@@ -26,9 +21,7 @@ struct rebuilt {
         images; /* one per image of the recording; those that the call does not use are not loaded */
     size_t n_images;
     CUgraph graph;
-    CUgraphExec exec; /* the copy whose turn it is */
-    CUgraphExec copies[REBUILD_MAX_COPIES];
-    size_t n_copies, turn;
+    CUgraphExec exec;
 };
 
 struct rebuild_place {
@@ -46,9 +39,6 @@ int rebuild_call(struct rebuilt *ret, const struct rebuild_place *place,
 /* The same with nothing between gate and stop: for the floor. */
 int rebuild_empty(struct rebuilt *ret, const struct rebuild_place *place, CUstream stream,
                   kgrade_error *err);
-
-/* The turn goes to the next copy.  *ret_is_new: it has never been launched.  -1 with `device_failed`. */
-int rebuilt_next(struct rebuilt *rebuilt, CUstream stream, bool *ret_is_new, kgrade_error *err);
 
 void rebuilt_close(struct rebuilt *rebuilt);
 

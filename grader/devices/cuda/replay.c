@@ -256,11 +256,7 @@ static int warm_up(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_er
 static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err)
 {
     struct replayer *r = state;
-    bool is_new = !r->is_warmed_up;
-    /* What is timed is not always the same copy. */
-    if (r->is_warmed_up && cold && rebuilt_next(&r->call, r->stream, &is_new, err))
-        return -1;
-    if (is_new && warm_up(r, seed, poison, err)) {
+    if (!r->is_warmed_up && warm_up(r, seed, poison, err)) {
         r->is_broken = true;
         return -1;
     }
@@ -283,22 +279,10 @@ static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold
     return 0;
 }
 
-static int take_sample(struct replayer *r, bool empty, struct replay_sample *ret, kgrade_error *err)
-{
-    bool is_new = false;
-    if (!empty)
-        return gate_sample(&r->gate, r->call.exec, r->stream, ret, err);
-    return rebuilt_next(&r->empty, r->stream, &is_new, err) ||
-                   (is_new && gate_pass(&r->gate, r->empty.exec, r->stream, err)) ||
-                   gate_sample(&r->gate, r->empty.exec, r->stream, ret, err)
-               ? -1
-               : 0;
-}
-
 static int replay_run(void *state, bool empty, struct replay_sample *ret, kgrade_error *err)
 {
     struct replayer *r = state;
-    if (take_sample(r, empty, ret, err)) {
+    if (gate_sample(&r->gate, empty ? r->empty.exec : r->call.exec, r->stream, ret, err)) {
         r->is_broken = true;
         return -1;
     }

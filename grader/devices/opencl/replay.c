@@ -370,7 +370,7 @@ static int load(void *state, const struct recording *r, const struct recording_c
 
 static int prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err)
 {
-    (void)cold;     /* a CPU queue offers no clean way to evict; results say "warm" */
+    (void)cold; /* a CPU queue offers no clean way to evict; results say "warm" */
     (void)err;
     struct state *s = state;
     for (size_t i = 0; i < s->layout.n_buffers; i++) {
