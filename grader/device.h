@@ -33,7 +33,8 @@ struct device {
     const char *recorder, *replayer, *judge; /* program names in libexec */
     /* The recorder without the notes that profiles need, to be compared with; NULL: there is none. */
     const char *plain_recorder;
-    bool shares_arena; /* two replayers can work in one arena (at the same addresses), taking turns */
+    bool
+        shares_arena; /* two replayers can work in one arena (at the same addresses), taking turns */
 
     /* Reading the arena takes the device's driver, and so its system calls. */
     bool judge_needs_driver;

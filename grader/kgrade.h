@@ -125,7 +125,8 @@ typedef struct kgrade_request {
     size_t source_size;
     const char *
         id; /* becomes the result's "id": KGRADE_ID_DIGITS lower-case hex digits; NULL: a random one */
-    bool profile; /* after the grade also a profile, as the result's "profile"; see kgrade_profile */
+    bool
+        profile; /* after the grade also a profile, as the result's "profile"; see kgrade_profile */
 } kgrade_request;
 
 /* Called from the grading thread as a grade proceeds.  step is "building", "recording", "replaying", "judging" or

@@ -17,7 +17,8 @@ struct tensor {
     size_t shape[2], strides[2];
 };
 
-struct operator {
+struct operator
+{
     uint64_t key;
     cl_kernel kernel;
     size_t global;
@@ -51,9 +52,9 @@ static uint64_t chain_key(const struct tensor *tensors, size_t n)
     return hash;
 }
 
-static struct operator *chain_lookup(uint64_t key)
+static struct operator* chain_lookup(uint64_t key)
 {
-    struct operator *found = NULL;
+    struct operator* found = NULL;
     nvtxRangePushA("cache.lookup");
     for (size_t i = 0; i < chain_n_operators && !found; i++)
         if (chain_operators[i].key == key)
@@ -62,25 +63,25 @@ static struct operator *chain_lookup(uint64_t key)
     return found;
 }
 
-static struct operator *chain_construct(const struct chain *chain, uint64_t key, size_t global,
+static struct operator* chain_construct(const struct chain *chain, uint64_t key, size_t global,
                                         const int dims[3], cl_command_queue queue)
 {
     cl_context context;
     cl_device_id device;
     nvtxRangePushA("cache.construct");
-    struct operator *o = &chain_operators[chain_n_operators++ % CHAIN_MAX_OPERATORS];
+    struct operator* o = & chain_operators[chain_n_operators++ % CHAIN_MAX_OPERATORS];
     clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
     clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
     const char *text = chain->source;
     cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, NULL);
     clBuildProgram(program, 1, &device, "", NULL, NULL);
-    *o = (struct operator){key, clCreateKernel(program, chain->kernel, NULL), global,
-                           {dims[0], dims[1], dims[2]}};
+    *o = (struct operator){
+        key, clCreateKernel(program, chain->kernel, NULL), global, {dims[0], dims[1], dims[2]}};
     nvtxRangePop();
     return o;
 }
 
-static void chain_submit(struct operator *o, const struct tensor *tensors, cl_command_queue queue)
+static void chain_submit(struct operator* o, const struct tensor *tensors, cl_command_queue queue)
 {
     nvtxRangePushA("backend.submit");
     for (cl_uint i = 0; i < 3; i++)
@@ -97,7 +98,7 @@ static void chain_call(const struct chain *chain, const struct tensor tensors[3]
     nvtxRangePushA("dispatch.call");
     nvtxRangePushA("operator.call");
     uint64_t key = chain_key(tensors, 3);
-    struct operator *o = chain_lookup(key);
+    struct operator* o = chain_lookup(key);
     if (!o)
         o = chain_construct(chain, key, global, dims, queue);
     nvtxRangePushA("operator.invoke");

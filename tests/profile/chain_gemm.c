@@ -2,7 +2,8 @@
 #include "chain.h"
 
 static const struct chain gemm = {
-    "kernel void gemm(global const float *a, global const float *b, global float *c, int m, int n, int k)"
+    "kernel void gemm(global const float *a, global const float *b, global float *c, int m, int n, "
+    "int k)"
     "{ size_t i = get_global_id(0) / n, j = get_global_id(0) % n; float sum = 0;"
     "  for (int t = 0; t < k; t++) sum += a[i * k + t] * b[t * n + j]; c[i * n + j] = sum; }",
     "gemm"};

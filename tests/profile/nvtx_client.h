@@ -107,8 +107,8 @@ static inline nvtxDomainHandle_t nvtxDomainCreateA(const char *name)
 
 static inline int nvtxDomainRangePushEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
 {
-    return NVTX_CALL(nvtx_core2, 4,
-                     int (*)(nvtxDomainHandle_t, const nvtxEventAttributes_t *), -2, domain, a);
+    return NVTX_CALL(nvtx_core2, 4, int (*)(nvtxDomainHandle_t, const nvtxEventAttributes_t *), -2,
+                     domain, a);
 }
 
 static inline int nvtxDomainRangePop(nvtxDomainHandle_t domain)

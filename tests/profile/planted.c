@@ -11,8 +11,9 @@
 #define QUERIES 3
 #define LAUNCHES 10
 
-static const char source[] = "kernel void add(global const float *a, global const float *b, global float *c)"
-                             "{ size_t i = get_global_id(0); c[i] = a[i] + b[i]; }";
+static const char source[] =
+    "kernel void add(global const float *a, global const float *b, global float *c)"
+    "{ size_t i = get_global_id(0); c[i] = a[i] + b[i]; }";
 
 static long long now(void)
 {
