@@ -63,11 +63,6 @@ struct replay_device {
     /* One timed replay, or with empty set the same measurement with nothing between its stamps. */
     int (*run)(void *state, bool empty, struct replay_sample *ret, kgrade_error *err);
 
-    /* NULL function: none.  n replays back to back, each on inputs of its own from seeds[i], the outputs of the last one
-     * poisoned from poison; or the same without the candidate.  *ret_ns: all of it, by the host's clock: the guard. */
-    int (*batch)(void *state, const uint64_t *seeds, size_t n, uint64_t poison, bool with_candidate,
-                 uint64_t *ret_ns, kgrade_error *err);
-
     /* Measured ceilings of this machine, for the roofline. New reference. */
     json_t *(*ceilings)(void *state, kgrade_error *err);
 

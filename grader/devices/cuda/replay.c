@@ -2,13 +2,11 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
 #include "../../replay/worker.h"
 #include "arena.h"
-#include "batch.h"
 #include "ceilings.h"
 #include "gate.h"
 #include "inputs.h"
@@ -289,27 +287,6 @@ static int replay_run(void *state, bool empty, struct replay_sample *ret, kgrade
     return 0;
 }
 
-static int replay_batch(void *state, const uint64_t *seeds, size_t n, uint64_t poison,
-                        bool with_candidate, uint64_t *ret_ns, kgrade_error *err)
-{
-    struct replayer *r = state;
-    struct rebuild_place place = place_of(r);
-    if (n == 0)
-        return fail(err, "batch_too_large", NULL, "A batch needs at least one replay.");
-    if (!r->is_warmed_up && warm_up(r, seeds[0], poison, err)) {
-        r->is_broken = true;
-        return -1;
-    }
-    const struct batch_request request = {
-        &place,      r->task, &r->layout, with_candidate ? &r->call : &r->empty,
-        &r->restore, seeds,   n,          poison};
-    if (batch_run(&request, &r->gate, r->stream, ret_ns, err)) {
-        r->is_broken = r->is_broken || strcmp(err->code, "batch_too_large") != 0;
-        return -1;
-    }
-    return 0;
-}
-
 static json_t *replay_ceilings(void *state, kgrade_error *err)
 {
     struct replayer *r = state;
@@ -331,7 +308,6 @@ int main(void)
         .load = replay_load,
         .prepare = replay_prepare,
         .run = replay_run,
-        .batch = replay_batch,
         .ceilings = replay_ceilings,
         .health = replay_health,
         .close = replay_close,
