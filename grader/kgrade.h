@@ -130,7 +130,7 @@ typedef struct kgrade_request {
 } kgrade_request;
 
 /* Called from the grading thread as a grade proceeds.  step is "building", "recording", "replaying", "judging" or
- * "done"; done and total count cases within the step.  "building" 1 of 1: it is built and waits for the device.  Return false to cancel. */
+ * "done", in a profile or comparison also "profiling"; done and total count cases within the step.  "building" 1 of 1: it is built and waits for the device.  Return false to cancel. */
 typedef bool (*kgrade_progress)(void *data, const char *step, unsigned done, unsigned total);
 
 typedef struct kgrade_result kgrade_result;
@@ -140,7 +140,7 @@ typedef struct kgrade_result kgrade_result;
 KGRADE_API int kgrade_check_request(kgrade *engine, const kgrade_request *request,
                                     kgrade_error *error);
 
-/* Fails only for a bad request (the codes above) or `cancelled`; everything else, infrastructure faults included, is
+/* Fails only for a bad request (the codes above), `cancelled`, or want of memory; everything else, infrastructure faults included, is
  * a result with a verdict. */
 KGRADE_API int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress,
                             void *data, kgrade_result **ret, kgrade_error *error);

@@ -11,6 +11,7 @@
 #include "profile.h"
 #include "progress.h"
 #include "sources.h"
+#include "text.h"
 #include "view.h"
 
 static void print_lines(const json_t *report)
@@ -63,9 +64,11 @@ static enum cli_exit show(const struct cli *cli, const char *text)
     json_object_del(report, "trace");
     if (cli->jsonl) {
         print_lines(report);
-        if (view_at(report, "reason"))
-            fprintf(stderr, "kgrade: %s [%s]\n", view_string(report, "reason.message"),
-                    view_string(report, "reason.code"));
+        if (view_at(report, "reason")) {
+            fputs("kgrade: ", stderr);
+            text_print_inline(stderr, view_string(report, "reason.message"));
+            fprintf(stderr, " [%s]\n", view_string(report, "reason.code"));
+        }
     } else if (cli->json) {
         cleanup_free char *whole = json_dumps(report, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
         puts(whole ? whole : "");

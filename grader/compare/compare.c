@@ -159,9 +159,46 @@ static int check_samples(struct compare *c, const struct sampling *s)
     return 0;
 }
 
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
 static json_t *ratio_json(const struct compare_ratio *r)
 {
-    return json_pack("{s:f, s:f, s:f}", "value", r->value, "low", r->low, "high", r->high);
+    return json_pack("{s:o, s:o, s:o}", "value", number(r->value), "low", number(r->low), "high",
+                     number(r->high));
+}
+
+/* A stands where a grade has the baseline, for which a task would be blamed. */
+static int blame_a(struct compare *c, const struct finding *inner)
+{
+    if (inner->verdict == KGRADE_INFRASTRUCTURE_ERROR &&
+        strcmp(inner->reason.code, "baseline_failed")) {
+        c->finding = *inner;
+        return -1;
+    }
+    return finding_set(&c->finding, KGRADE_RUNTIME_ERROR, "replay_failed",
+                       "`kgrade grade` tells more.", "A failed while it was timed: %s",
+                       inner->reason.message);
+}
+
+static int load_a(struct compare *c, size_t i)
+{
+    struct finding inner = {.log = NULL};
+    return replay_load(&c->sides[A].replay, c->request->task, &c->cases[i], &inner)
+               ? blame_a(c, &inner)
+               : 0;
+}
+
+static int run_samples(struct compare *c, const struct sampling_request *request,
+                       struct sampling *ret)
+{
+    int result = sampling_run(request, ret, &c->finding);
+    if (!result || strcmp(c->finding.reason.code, "baseline_failed"))
+        return result;
+    const struct finding inner = c->finding;
+    return blame_a(c, &inner);
 }
 
 static int sample(struct compare *c, size_t i)
@@ -183,9 +220,8 @@ static int sample(struct compare *c, size_t i)
         .bendable = r->device->runs_in_replayer,
         .resolution_ns = json_number_value(json_object_get(b->info, "resolution_ns"))};
     if (stop_if_cancelled(c, "judging", i, c->n_cases) ||
-        replay_load(b, r->task, &c->cases[i], &c->finding) ||
-        replay_load(a, r->task, &c->cases[i], &c->finding) ||
-        sampling_run(&request, s, &c->finding) || check_samples(c, s))
+        replay_load(b, r->task, &c->cases[i], &c->finding) || load_a(c, i) ||
+        run_samples(c, &request, s) || check_samples(c, s))
         return -1;
     c->ratios[i] = (struct compare_ratio){s->speedup, s->low, s->high};
     bool doubted = s->verdict != KGRADE_ACCEPTED;

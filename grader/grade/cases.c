@@ -5,10 +5,11 @@
 #include "../../sandbox/base/io.h"
 #include "state.h"
 
-static bool known_dims(const struct grade *g, const int64_t *dims)
+static bool is_known(const struct grade *g, const struct task_case *c)
 {
     for (size_t i = 0; i < g->n_cases; i++)
-        if (!memcmp(g->cases[i].dims, dims, g->task->n_dims * sizeof *dims))
+        if (g->cases[i].values == c->values &&
+            !memcmp(g->cases[i].dims, c->dims, g->task->n_dims * sizeof *c->dims))
             return true;
     return false;
 }
@@ -51,7 +52,7 @@ void grade_choose_cases(struct grade *g)
     io_random(&seed, sizeof seed);
     size_t n = g->language ? task_draw_hidden(g->task, g->device->name, seed, hidden) : 0;
     for (size_t i = 0; i < n; i++)
-        if (!known_dims(g, hidden[i].dims))
+        if (!is_known(g, &hidden[i]))
             add_case(g, &hidden[i]);
     g->n_recorded = g->n_cases;
     add_other_values(g);

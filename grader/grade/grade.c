@@ -116,13 +116,13 @@ static int hold_device(struct grade *g, bool record_it, kgrade_result **ret, kgr
     if ((record_it && grade_proceed(g, "building", 1, 1)) || grade_take_device(g))
         return conclude(g, -1, ret, err);
     g->held_ns = io_now();
-    graves_wait(&g->slot->graves); /* nothing of the grade before is left */
     bool admitted = health_admit(g->engine, g->slot, &g->finding) == 0;
     close_stale_candidate(g);
     int failed =
         !admitted || grade_open_workers(g) || (record_it && grade_record(g)) || grade_replay(g);
     int result = conclude(g, failed, ret, err);
     bool ahead = g->engine->options.keep_spares && g->device->start_ahead;
+    graves_wait(&g->graves);
     grade_close_workers(g, &g->slot->graves);
     /* A server answers at once; whoever is next on the device waits. */
     if (!ahead || failed)

@@ -111,17 +111,19 @@ int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress 
     const struct device_language *language;
     if (check_request(tasks, request, &task, &device, &language, err))
         return -1;
-    if (grade_source(engine, task, device, language, request, progress, data, ret, err))
+    kgrade_result *result = NULL;
+    if (grade_source(engine, task, device, language, request, progress, data, &result, err))
         return -1;
-    if (!request->profile || !can_be_profiled(*ret))
-        return 0;
     cleanup_free char *report = NULL;
-    if (!profile_source(engine, task, device, language, request, NULL, progress, data, &report,
-                        err) &&
-        !add_profile(*ret, report, err))
-        return 0;
-    kgrade_result_free(*ret);
-    return -1;
+    if (request->profile && can_be_profiled(result) &&
+        (profile_source(engine, task, device, language, request, NULL, progress, data, &report,
+                        err) ||
+         add_profile(result, report, err))) {
+        kgrade_result_free(result);
+        return -1;
+    }
+    *ret = result;
+    return 0;
 }
 
 int kgrade_profile(kgrade *engine, const kgrade_request *request,

@@ -57,8 +57,10 @@ int slot_take(struct device_slot *slot)
     if (!go_on && !waiter.served)
         leave_line(slot, &waiter);
     pthread_mutex_unlock(&slot->lock);
-    if (go_on)
+    if (go_on) {
+        graves_wait(&slot->graves); /* nothing of the grade before is left */
         return 0;
+    }
     if (waiter.served)
         slot_give(slot);
     return -1;

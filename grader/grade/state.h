@@ -7,7 +7,8 @@
 #include "engine.h"
 #include "result.h"
 
-#define GRADE_MAX_CASES (3 * TASK_MAX_CASES)
+/* Public ones, hidden ones, and benchmark shapes with the values of each hidden range. */
+#define GRADE_MAX_CASES (TASK_MAX_CASES * (2 + TASK_MAX_HIDDEN_RANGES))
 
 enum step {
     STEP_TIME_BUILD,

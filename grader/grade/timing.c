@@ -101,10 +101,11 @@ static int check_correctness(struct grade *g)
 /* A measured ceiling may be low, when the machine was busy, but never high: the highest is kept. */
 static int measure_ceilings(struct grade *g, struct replay *replay)
 {
-    json_t *now = replay_ask(replay, "ceilings", &g->finding), *value;
+    struct finding inner = {.log = NULL};
+    json_t *now = replay_ask(replay, "ceilings", &inner), *value;
     const char *key;
-    if (!now)
-        return -1;
+    if (!now) /* no code but ours has run there, or the baseline's */
+        return sampling_blame_baseline(&inner, &g->finding);
     if (!g->slot->ceilings)
         g->slot->ceilings = json_object();
     json_object_foreach(now, key, value)
@@ -115,6 +116,20 @@ static int measure_ceilings(struct grade *g, struct replay *replay)
     }
     json_decref(now);
     return 0;
+}
+
+/* By a replayer that may still compile, where those that are timed may not. */
+static int measure_ceilings_anew(struct grade *g)
+{
+    cleanup_replay struct replay fresh = REPLAY_NONE;
+    struct task_case benchmarks[GRADE_MAX_CASES];
+    size_t n = grade_benchmark_cases(g, benchmarks);
+    if (!g->device->runs_in_replayer)
+        return measure_ceilings(g, &g->baseline);
+    return replay_open(g->engine, g->device, g->task, benchmarks, n, &fresh, &g->finding) ||
+                   measure_ceilings(g, &fresh)
+               ? -1
+               : 0;
 }
 
 static bool apply_rooflines(struct grade *g)
@@ -137,7 +152,7 @@ static int check_rooflines(struct grade *g)
 {
     if (!apply_rooflines(g))
         return 0;
-    if (measure_ceilings(g, &g->baseline))
+    if (measure_ceilings_anew(g))
         return -1;
     apply_rooflines(g);
     for (size_t i = 0; i < g->n_public; i++) {
@@ -150,6 +165,14 @@ static int check_rooflines(struct grade *g)
                            time, r->roofline.least_ns);
     }
     return 0;
+}
+
+static int load_baseline(struct grade *g, const struct task_case *c)
+{
+    struct finding inner = {.log = NULL};
+    return replay_load(&g->baseline, g->task, c, &inner)
+               ? sampling_blame_baseline(&inner, &g->finding)
+               : 0;
 }
 
 static int sample_case(struct grade *g, struct case_result *r)
@@ -166,7 +189,7 @@ static int sample_case(struct grade *g, struct case_result *r)
         .bendable = g->device->runs_in_replayer,
         .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns"))};
     int result = replay_load(&g->candidate, g->task, r->task_case, &g->finding) ||
-                 replay_load(&g->baseline, g->task, r->task_case, &g->finding) ||
+                 load_baseline(g, r->task_case) ||
                  sampling_run(&request, &r->sampling, &g->finding);
     g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
     if (result || decide(g, r, r->sampling.snapshots, r->sampling.n_snapshots))
@@ -178,9 +201,10 @@ static int sample_case(struct grade *g, struct case_result *r)
 /* Clocks, temperature and what holds the device back, for whoever doubts a figure. */
 static int note_device_state(struct grade *g, const char *when)
 {
-    json_t *state = replay_ask(&g->baseline, "health", &g->finding);
+    struct finding inner = {.log = NULL};
+    json_t *state = replay_ask(&g->baseline, "health", &inner);
     if (!state)
-        return -1;
+        return sampling_blame_baseline(&inner, &g->finding);
     json_object_del(state, "ok");
     if (json_object_size(state) == 0) {
         json_decref(state);

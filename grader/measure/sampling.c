@@ -60,18 +60,30 @@ static double dither(const struct sampler *s, struct side *side)
     return (at - floor(at)) * s->request->resolution_ns;
 }
 
+int sampling_blame_baseline(const struct finding *inner, struct finding *f)
+{
+    if (inner->verdict == KGRADE_INFRASTRUCTURE_ERROR) {
+        *f = *inner;
+        return -1;
+    }
+    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed",
+                       "Run `kgrade check-task` on the task.", "The task's baseline failed: %s",
+                       inner->reason.message);
+}
+
 /* The baseline's replayer alone is asked: what a candidate left in its own must not pass for the cost of measuring. */
 static int measure_floor(struct sampler *s, struct side *side, struct finding *f)
 {
     size_t n = 0;
     for (size_t tries = 0; n < SAMPLING_FLOOR_SAMPLES; tries++) {
+        struct finding inner = {.log = NULL};
         struct replay_time t;
         if (tries > SAMPLING_FLOOR_SAMPLES + SAMPLING_MAX_VOIDS)
             return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "floor_failed",
                                "Try again when the machine is less busy.",
                                "The floor of the measurement could not be taken.");
-        if (replay_run(side->replay, true, &t, f))
-            return -1;
+        if (replay_run(side->replay, true, &t, &inner))
+            return sampling_blame_baseline(&inner, f);
         if (t.is_void)
             continue;
         side->times[n] = t.ns + dither(s, side);
@@ -133,24 +145,13 @@ static int take_candidate(struct sampler *s, struct sampling *ret, struct findin
     return judge_last(s, ret, f);
 }
 
-static int blame_baseline(const struct finding *inner, struct finding *f)
-{
-    if (inner->verdict == KGRADE_INFRASTRUCTURE_ERROR) {
-        *f = *inner;
-        return -1;
-    }
-    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed",
-                       "Run `kgrade check-task` on the task.", "The task's baseline failed: %s",
-                       inner->reason.message);
-}
-
 static int take_baseline(struct sampler *s, struct finding *f)
 {
     uint64_t seeds[2];
     struct side *b = &s->baseline;
     struct finding inner = {.log = NULL};
     if (take(s, b, &b->times[s->n], &b->excess[s->n], seeds, &inner))
-        return blame_baseline(&inner, f);
+        return sampling_blame_baseline(&inner, f);
     return 0;
 }
 
@@ -329,7 +330,7 @@ static int run(struct sampler *s, struct sampling *ret, struct finding *f)
         if (take(s, &s->candidate, &ns, &excess, seeds, f))
             return -1;
         if (take(s, &s->baseline, &ns, &excess, seeds, &inner))
-            return blame_baseline(&inner, f);
+            return sampling_blame_baseline(&inner, f);
     }
     s->candidate.voids = s->baseline.voids = 0;
     if (sample_until_done(s, ret, f))

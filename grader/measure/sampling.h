@@ -70,6 +70,9 @@ void sampling_keep(const double *samples, size_t n, struct series *ret);
 void sampling_doubt(struct sampling *ret, kgrade_verdict verdict, const char *code,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* What an untrusted process would be blamed for is the task's fault when its baseline does it.  -1. */
+int sampling_blame_baseline(const struct finding *inner, struct finding *finding);
+
 int sampling_run(const struct sampling_request *request, struct sampling *ret,
                  struct finding *finding);
 

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "../../sandbox/base/fail.h"
+#include "collector.h"
 
 #define MAX_TICK_NS 1e6
+#define MAX_TIME_NS 1e15 /* of a block of calls: twelve days */
 #define DRIFT 0.25
 #define DRIFT_NS 5.0
 
@@ -46,7 +48,7 @@ static int read_times(const json_t *list, struct answer *ret, kgrade_error *err)
         return fail(err, "out_of_memory", NULL, "There is no memory for %zu times.", n);
     for (size_t i = 0; i < n; i++) {
         double ns = json_number_value(json_array_get(list, i));
-        if (!isfinite(ns) || ns < 0)
+        if (!isfinite(ns) || ns < 0 || ns > MAX_TIME_NS)
             return tampered("times", err);
         ret->end_to_end[ret->n_end_to_end++] = ns;
     }
@@ -90,7 +92,8 @@ static int read_logs(const struct wire_message *message, struct answer *ret, kgr
     for (size_t i = 0; i < ret->logs.n_threads; i++) {
         const json_t *thread = json_array_get(threads, i);
         uint64_t n;
-        if (!read_count(thread, "events", total - at, &n) ||
+        uint64_t most = i == 0 ? COLLECTOR_EVENTS : COLLECTOR_OTHER_EVENTS;
+        if (!read_count(thread, "events", total - at < most ? total - at : most, &n) ||
             !read_count(thread, "lost", UINT64_MAX, &ret->logs.lost[i]))
             return tampered("log", err);
         ret->logs.events[i] = (const struct log_event *)(const void *)message->blob.data + at;

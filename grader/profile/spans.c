@@ -52,18 +52,17 @@ static int blame(const struct span_logs *logs, size_t thread, const struct span 
         at = list[at].parent;
     if (at != SPAN_NONE && list[at].domain >= LOG_DOMAIN_API)
         return fail(err, "range_unclosed", NESTING_HINT,
-                    "Range \"%.90s\" is still open when %.90s returns.",
-                    name_of(logs, list[top].name), name_of(logs, list[at].name));
+                    "Range \"%s\" is still open when %s returns.", name_of(logs, list[top].name),
+                    name_of(logs, list[at].name));
     if (at != SPAN_NONE)
         return fail(err, "range_crossed", NESTING_HINT,
-                    "Range \"%.90s\" ends while \"%.90s\", which began in it, is open.",
+                    "Range \"%s\" ends while \"%s\", which began in it, is open.",
                     name_of(logs, list[at].name), name_of(logs, list[top].name));
     if (log_kind_of(e) == LOG_END && began_elsewhere(logs, thread, log_number(e), &name))
         return fail(err, "range_foreign_thread", NESTING_HINT,
-                    "Range \"%.90s\" ends on another thread than it began on.",
-                    name_of(logs, name));
+                    "Range \"%s\" ends on another thread than it began on.", name_of(logs, name));
     return fail(err, "range_not_open", NESTING_HINT,
-                "A range is ended that is not open, after \"%.90s\".",
+                "A range is ended that is not open, after \"%s\".",
                 top == SPAN_NONE ? "the beginning" : name_of(logs, list[top].name));
 }
 
@@ -111,7 +110,7 @@ int spans_rebuild(const struct span_logs *logs, size_t thread, struct spans *ret
             list[top].children = UINT64_MAX;
     }
     if (top != SPAN_NONE)
-        return fail(err, "range_unclosed", NESTING_HINT, "Range \"%.90s\" is never ended.",
+        return fail(err, "range_unclosed", NESTING_HINT, "Range \"%s\" is never ended.",
                     name_of(logs, list[top].name));
     *ret = (struct spans){steal_pointer(&list), n};
     return 0;

@@ -1,6 +1,7 @@
 /* What a confined process cannot do any more, in each of its threads, and what it still can. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -42,6 +43,9 @@ static const struct {
     {"alarm", SYS_alarm, 0, 0, 0},
 #endif
     {"seccomp", SYS_seccomp, 9999, 0, 0},
+    {"fcntl F_SETSIG", SYS_fcntl, -1, F_SETSIG, SIGIO},
+    {"fcntl F_SETOWN", SYS_fcntl, -1, F_SETOWN, 0},
+    {"fcntl F_SETOWN_EX", SYS_fcntl, -1, F_SETOWN_EX, 0},
 };
 #define N_REFUSED (sizeof refused / sizeof *refused)
 
@@ -121,7 +125,8 @@ _Noreturn static void work_on(void)
         _exit(1);
     void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     _exit(memory == MAP_FAILED || mprotect(memory, 4096, PROT_READ) || munmap(memory, 4096) ||
-          write(ends[1], "x", 1) != 1 || read(ends[0], &byte, 1) != 1 || io_now() == 0);
+          write(ends[1], "x", 1) != 1 || read(ends[0], &byte, 1) != 1 || io_now() == 0 ||
+          fcntl(ends[0], F_GETFL) < 0);
 }
 
 static void the_rest_goes_on(void **state)

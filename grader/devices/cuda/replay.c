@@ -222,9 +222,13 @@ static int replay_load(void *state, const struct recording *recording,
     return 0;
 }
 
+/* All of the workspace, not only what the call has in it: neither a count of replays nor the other side's scratch, which would
+ * tell a kernel that it is being timed, may be found there. */
 static int queue_inputs(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_error *err)
 {
     struct launch_target target = {.stream = r->stream};
+    if (r->arena.workspace_bytes)
+        DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.workspace_bytes, r->stream));
     if (inputs_queue(&r->kernels, &target, arena_buffers(&r->arena), r->task, &r->layout, seed,
                      poison, err))
         return -1;

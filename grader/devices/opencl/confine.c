@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "confine.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -34,6 +35,10 @@ static const unsigned refused[] = {
 };
 #define N_REFUSED (sizeof refused / sizeof *refused)
 
+/* A signal of choice when a descriptor is ready: the same by other means. */
+static const unsigned refused_fcntl[] = {F_SETSIG, F_SETOWN, F_SETOWN_EX};
+#define N_FCNTL (sizeof refused_fcntl / sizeof *refused_fcntl)
+
 /* LLVM tidies up when its process crashes, and puts handlers back for that, which would end as a forbidden call.  SIGFPE stays:
  * PoCL lets kernels survive a division by zero. */
 static void crash_plainly(void)
@@ -47,12 +52,21 @@ static void crash_plainly(void)
 int confine(kgrade_error *err)
 {
     crash_plainly();
-    struct sock_filter code[1 + 2 * N_REFUSED + 1];
+    struct sock_filter code[1 + 2 * N_REFUSED + 2 + 2 * N_FCNTL + 1];
     size_t n = 0;
     code[n++] =
         (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (size_t i = 0; i < N_REFUSED; i++) {
         code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[i], 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    }
+    /* Commands of fcntl are 32 bits; where numbers are stored the low half first, that is the first half. */
+    code[n++] =
+        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 1 + 2 * N_FCNTL);
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                             offsetof(struct seccomp_data, args[1]));
+    for (size_t i = 0; i < N_FCNTL; i++) {
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused_fcntl[i], 0, 1);
         code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     }
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);

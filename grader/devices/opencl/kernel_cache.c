@@ -115,10 +115,12 @@ static int write_file(const char *folder, const char *path, const uint8_t *data,
     *name = 0;
     int result = io_make_dirs(whole, &cause);
     *name = '/';
-    if (result || io_write_file(whole, data, size, &cause))
-        return fail(err, "cache_failed", NULL, "The kernels' code cannot be written: %.900s",
-                    cause.message);
-    return 0;
+    if (!result && !io_write_file(whole, data, size, &cause))
+        return 0;
+    /* A file where a folder should be, or the other way round, is no fault of the machine. */
+    bool forged = errno == ENOTDIR || errno == EISDIR || errno == EEXIST;
+    return fail(err, forged ? "recording_invalid" : "cache_failed", forged ? "Grade again." : NULL,
+                "The kernels' code cannot be written: %.900s", cause.message);
 }
 
 int kernel_cache_unpack(const char *folder, const struct bytes *packed, kgrade_error *err)
