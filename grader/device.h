@@ -5,7 +5,7 @@
  * in the device's three worker programs, which run in jails:
  *
  *   recorder  loads the candidate, makes the calls, captures one      (record/worker.h)
- *   replayer  owns the arena, rebuilds the graph, takes the samples   (replay/worker.h)
+ *   replayer  has the arena, rebuilds the graph, takes the samples    (replay/worker.h)
  *   judge     reads the arena, runs the reference                     (judge/worker.h)
  */
 #ifndef KGRADE_DEVICE_H

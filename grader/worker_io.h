@@ -7,7 +7,8 @@
 #include "wire.h"
 
 #define WORKER_SOCKET 3
-#define WORKER_MAX_LOADS 64 /* libraries that one worker loads */
+#define WORKER_MAX_LOADS                                                                           \
+    64 /* libraries that one process loads: a worker two, tests a pair for each task */
 #define WORKER_SEND_NS (60 * IO_NS_PER_S)
 
 /* Answers.  worker_ok steals json (NULL for none) and adds "ok":true.  Return 0, or -1 when the grader is gone. */

@@ -1,5 +1,5 @@
 /*
- * The replayer: a process in the replay jail that owns the arena and replays a recording on fresh inputs.  The
+ * The replayer: a process in the replay jail that makes the arena, or shares another's, and replays a recording on fresh inputs.  The
  * candidate's host code has never been mapped here.
  *
  * Messages (wire.h), grader -> replayer, one answer each:

@@ -1,6 +1,7 @@
 /*
- * The arena: the device memory that a candidate can reach, owned by the replayer and mapped in the recorder at the
- * same address, so that every pointer in a recording means the same in both.  The judge maps it read-only, anywhere.
+ * The arena: the device memory that a candidate can reach.  A recorder and a candidate's replayer have one each, at the same
+ * address, so that every pointer in a recording means the same in both; the baseline's replayer maps the candidate's, and the
+ * judge maps it read-only, anywhere.
  *
  *   ARENA_ADDRESS          the workspace: what the candidate allocates; as large as its task allows
  *   behind the workspace   the case's buffers, as task_layout places them
