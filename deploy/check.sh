@@ -214,14 +214,15 @@ check "systemd unit" 60 check_unit_file
 check "manual" 60 check_manual
 # Three at a time: a test often waits, for a deadline or for one compiler or worker.
 # Left out is what the sanitizers below run as well.
-suite release 1200 -j 3 -E "$(one_of attacks crash recordings)|$(one_of http wire)"
+suite release 1200 -j 3 -E "$(one_of attacks crash recordings)|$(one_of http wire)|^unit/([^h]|h[^e])"
 
 # The warnings that count are those of the release build: with sanitizers the compiler sees ghosts.
 check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"
 # What the sanitizers look at is our own code, and a few groups of candidates lead through all of it; the others differ in what
 # the candidate does.
 suite asan 1200 -j 3 -E "$(one_of attacks build device files honest leaks memory network outside persistence processes \
-    protocol refused resources system table timeout wrong)|$(one_of cli grade lint recording report report_browser tasks terminal)|$(one_of http callers \
+    protocol refused resources system table timeout wrong)|$(one_of cli compare grade lint profile recording report report_browser tasks \
+    terminal)|$(one_of http callers \
     client crowd events grades kills manager reload restart shutdown)|$(one_of unit health)|^gpu/|^tasks/|^hacks/"
 
 check "build (tsan)" 900 configure_and_build tsan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"

@@ -10,17 +10,10 @@
 
 static size_t wanted(enum device_step step)
 {
-    switch (step) {
-    case STEP_RECORD:
-        return SPARE_RECORDERS;
-    case STEP_REPLAY:
-        return SPARE_REPLAYERS;
-    case STEP_JUDGE:
-        return SPARE_JUDGES;
-    case STEP_BUILD:
-        break;
-    }
-    return 0;
+    static const size_t spares[] = {[STEP_RECORD] = SPARE_RECORDERS,
+                                    [STEP_REPLAY] = SPARE_REPLAYERS,
+                                    [STEP_JUDGE] = SPARE_JUDGES};
+    return spares[step];
 }
 
 static bool is_dead(const struct worker *worker)
