@@ -25,6 +25,7 @@ struct sampler {
     struct side candidate, baseline;
     double *ratios, *scratch;
     size_t n, room;
+    unsigned dropped; /* pairs that a void sample made doubtful */
     double floor_ns;
     uint64_t last[2]; /* seeds of the candidate's last sample */
     bool last_judged;
@@ -158,6 +159,7 @@ static int take_baseline(struct sampler *s, struct finding *f)
 static int take_pair(struct sampler *s, bool candidate_first, struct sampling *ret,
                      struct finding *f)
 {
+    size_t voids = s->candidate.voids;
     if (candidate_first && take_candidate(s, ret, f))
         return -1;
     if (take_baseline(s, f))
@@ -166,8 +168,22 @@ static int take_pair(struct sampler *s, bool candidate_first, struct sampling *r
         return -1;
     double c = s->candidate.times[s->n], b = s->baseline.times[s->n];
     s->ratios[s->n] = c > 0 && b > 0 ? b / c : 0;
-    s->n++;
-    return 0;
+    if (s->candidate.voids == voids) {
+        s->n++;
+        return 0;
+    }
+    /* A void sample may be one that found work going on which an earlier replay of the candidate had left, and in which the
+     * baseline was timed meanwhile, in this pair or in the one before. */
+    s->n -= s->n > 0;
+    if (++s->dropped <= SAMPLING_MAX_DROPPED)
+        return 0;
+    finding_set(
+        f, KGRADE_UNRESOLVED, "too_noisy",
+        "Grade again when the machine is less busy; make sure that kernels end when they are done.",
+        "%u samples of the candidate were void, each of which may have disturbed others.",
+        s->dropped);
+    f->retryable = true;
+    return -1;
 }
 
 static void choose_judged(struct sampler *s)

@@ -17,6 +17,7 @@
 #define SAMPLING_WARMUPS 3u      /* of each side, not counted */
 #define SAMPLING_FLOOR_SAMPLES 63u
 #define SAMPLING_MAX_VOIDS 50u    /* in a row */
+#define SAMPLING_MAX_DROPPED 200u /* pairs for the sake of a void sample */
 #define SAMPLING_MAX_JUDGED 12u   /* per case; one of them is the last sample */
 #define SAMPLING_JUDGED_EARLY 5u  /* draws among the first SAMPLING_MIN_SAMPLES */
 #define SAMPLING_JUDGE_ONE_IN 16u /* of those that follow */

@@ -3,8 +3,8 @@
  *
  * A confined replayer can start no thread, but a kernel could keep one of the runtime's, by enqueueing a kernel of its
  * own that goes on.  So what the runtime's threads take of the CPU from the end of one replay to the start of the next is
- * looked at; they wake once to be done with a command, and sleep.  A replay that follows upon more does not count.  Many of
- * them in a row are no chance, nor is a large part of all: what works now and then would slow whatever runs beside it.
+ * looked at; they wake once to be done with a command, and sleep.  A replay that follows upon more does not count, and
+ * many of them in a row are no chance.
  *
  * Measured on two cores: nothing in every second replay, below 15 us in 95 of 100, 70 us at most.
  */
@@ -20,8 +20,6 @@
 
 #define STRAY_NS 20000u /* of CPU time, of one thread */
 #define STRAY_MAX 32u   /* in a row */
-#define STRAY_LOOKS 64u /* after which the part of all looks counts, too */
-#define STRAY_PART 4u   /* more than one in so many */
 #define STRAY_MAX_THREADS 1024u
 
 struct stray {
@@ -29,7 +27,7 @@ struct stray {
     uint64_t ended[STRAY_MAX_THREADS];   /* what they said when the last replay ended, ns */
     size_t n_clocks;
     bool replayed; /* since stray_forget */
-    unsigned in_a_row, looks, found;
+    unsigned in_a_row;
 };
 
 /* From here on the threads that there are now are watched; before, nothing is found.  -1 with `confine_failed`. */
@@ -42,7 +40,7 @@ void stray_expect_none(struct stray *stray);
 void stray_forget(struct stray *stray);
 
 /* Right before a replay starts: whether there was work since the last one.  -1 with `replay_left_work` at the
- * STRAY_MAXth in a row, or when there was too often. */
+ * STRAY_MAXth in a row. */
 int stray_look(struct stray *stray, bool *ret_found, kgrade_error *err);
 
 #endif
