@@ -17,7 +17,7 @@ struct side {
     double *times;  /* less floor, one per pair */
     double *excess; /* the grader's clock less the device's stamps, one per pair */
     double step;    /* of the dither, in ticks of the clock */
-    size_t taken, voids;
+    size_t taken, voids, disturbs;
 };
 
 struct sampler {
@@ -25,7 +25,7 @@ struct sampler {
     struct side candidate, baseline;
     double *ratios, *scratch;
     size_t n, room;
-    unsigned dropped; /* pairs that a void sample made doubtful */
+    unsigned dropped; /* pairs that may have been disturbed */
     double floor_ns;
     uint64_t last[2]; /* seeds of the candidate's last sample */
     bool last_judged;
@@ -79,7 +79,7 @@ static int measure_floor(struct sampler *s, struct side *side, struct finding *f
     for (size_t tries = 0; n < SAMPLING_FLOOR_SAMPLES; tries++) {
         struct finding inner = {.log = NULL};
         struct replay_time t;
-        if (tries > SAMPLING_FLOOR_SAMPLES + SAMPLING_MAX_VOIDS)
+        if (tries > SAMPLING_FLOOR_TRIES)
             return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "floor_failed",
                                "Try again when the machine is less busy.",
                                "The floor of the measurement could not be taken.");
@@ -111,6 +111,7 @@ static int take(const struct sampler *s, struct side *side, double *ret_ns, doub
             return 0;
         }
         side->voids++;
+        side->disturbs += t.left_ns > SAMPLING_DISTURBED_NS;
     }
     return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "samples_void",
                        "Try again when the machine is less busy.", "%u samples in a row were void.",
@@ -159,7 +160,7 @@ static int take_baseline(struct sampler *s, struct finding *f)
 static int take_pair(struct sampler *s, bool candidate_first, struct sampling *ret,
                      struct finding *f)
 {
-    size_t voids = s->candidate.voids;
+    size_t disturbs = s->candidate.disturbs;
     if (candidate_first && take_candidate(s, ret, f))
         return -1;
     if (take_baseline(s, f))
@@ -168,20 +169,19 @@ static int take_pair(struct sampler *s, bool candidate_first, struct sampling *r
         return -1;
     double c = s->candidate.times[s->n], b = s->baseline.times[s->n];
     s->ratios[s->n] = c > 0 && b > 0 ? b / c : 0;
-    if (s->candidate.voids == voids) {
+    if (s->candidate.disturbs == disturbs) {
         s->n++;
         return 0;
     }
-    /* A void sample may be one that found work going on which an earlier replay of the candidate had left, and in which the
-     * baseline was timed meanwhile, in this pair or in the one before. */
+    /* An earlier replay of the candidate had left work, beside which the baseline may have been timed, in this pair or in the one
+     * before. */
     s->n -= s->n > 0;
     if (++s->dropped <= SAMPLING_MAX_DROPPED)
         return 0;
     finding_set(
         f, KGRADE_UNRESOLVED, "too_noisy",
         "Grade again when the machine is less busy; make sure that kernels end when they are done.",
-        "%u samples of the candidate were void, each of which may have disturbed others.",
-        s->dropped);
+        "Before %u samples of the candidate its process had been at work.", s->dropped);
     f->retryable = true;
     return -1;
 }

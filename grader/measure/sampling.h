@@ -16,8 +16,11 @@
 #define SAMPLING_MIN_SAMPLES 20u /* before the stop rule is asked */
 #define SAMPLING_WARMUPS 3u      /* of each side, not counted */
 #define SAMPLING_FLOOR_SAMPLES 63u
+#define SAMPLING_FLOOR_TRIES 630u /* a busy machine makes many void */
 #define SAMPLING_MAX_VOIDS 50u    /* in a row */
-#define SAMPLING_MAX_DROPPED 200u /* pairs for the sake of a void sample */
+#define SAMPLING_MAX_DROPPED 200u /* pairs that may have been disturbed */
+/* Work of a candidate's process between its replays that is long enough to slow a baseline; waking up takes a tenth of it. */
+#define SAMPLING_DISTURBED_NS 200e3
 #define SAMPLING_MAX_JUDGED 12u   /* per case; one of them is the last sample */
 #define SAMPLING_JUDGED_EARLY 5u  /* draws among the first SAMPLING_MIN_SAMPLES */
 #define SAMPLING_JUDGE_ONE_IN 16u /* of those that follow */

@@ -172,6 +172,7 @@ int replay_run(struct replay *r, bool empty, struct replay_time *ret, struct fin
     ret->wall_ns = (double)(io_now() - start);
     ret->ns = (double)json_integer_value(json_object_get(o.message.json, "ns"));
     ret->is_void = json_is_true(json_object_get(o.message.json, "void"));
+    ret->left_ns = (double)json_integer_value(json_object_get(o.message.json, "left_ns"));
     return 0;
 }
 

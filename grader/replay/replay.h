@@ -56,6 +56,7 @@ struct replay_time {
     double ns;      /* the device's stamps, floor included */
     double wall_ns; /* the grader's own clock around the request: the guard */
     bool is_void;
+    double left_ns; /* what a thread of the replayer worked since its last replay */
 };
 int replay_run(struct replay *replay, bool empty, struct replay_time *ret, struct finding *finding);
 

@@ -144,7 +144,8 @@ static int run_sample(struct replayer *r, const json_t *request, kgrade_error *e
                     "A sample was to be taken before a call was loaded.");
     if (r->device->run(r->state, json_is_true(json_object_get(request, "empty")), &sample, err))
         return -1;
-    return worker_ok(json_pack("{s:I, s:b}", "ns", (json_int_t)sample.ns, "void", sample.is_void),
+    return worker_ok(json_pack("{s:I, s:b, s:I}", "ns", (json_int_t)sample.ns, "void",
+                               sample.is_void, "left_ns", (json_int_t)sample.left_ns),
                      NULL, 0, -1);
 }
 

@@ -10,7 +10,7 @@
  *   {"op":"confine"} + blob                   -> {"ok":true}                    with that code; before the recording
  *   {"op":"load","dims":[..],"values":n}      -> {"ok":true,"load_ns":n}        n as in task_draw_from
  *   {"op":"prepare","seed":"HEX","poison":"HEX","cold":bool} -> {"ok":true}
- *   {"op":"run","empty":bool}                 -> {"ok":true,"ns":n,"void":bool}   raw; empty: the measurement with nothing in
+ *   {"op":"run","empty":bool}                 -> {"ok":true,"ns":n,"void":bool,"left_ns":n}   raw; empty: the measurement with nothing in
  *                                                it, which is the floor.  A request of its own, so that the grader's
  *                                                clock can look over the replayer's shoulder.
  *   {"op":"ceilings"}                         -> {"ok":true,"memory_bytes_per_s":x,"cache_bytes_per_s":x,
@@ -30,6 +30,8 @@
 struct replay_sample {
     uint64_t ns;  /* stop - start, floor included */
     bool is_void; /* the sample must be thrown away and taken again */
+    uint64_t
+        left_ns; /* CPU time that a thread took between the last replay and this one, where that is looked at */
 };
 
 struct replay_device {

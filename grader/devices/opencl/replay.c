@@ -418,7 +418,7 @@ static int run(void *state, bool empty, struct replay_sample *ret, kgrade_error 
         code = clEnqueueMarkerWithWaitList(s->pick.queue, 0, NULL, &last);
     if (!code)
         code = clFlush(s->pick.queue);
-    int strayed = stray_look(&s->stray, &stray, err);
+    int strayed = stray_look(&s->stray, &stray, &ret->left_ns, err);
     /* The gate is opened in any case: nothing may stay behind it. */
     cl_int opened = clSetUserEventStatus(gate, CL_COMPLETE);
     cl_int finished = clFinish(s->pick.queue);

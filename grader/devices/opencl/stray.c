@@ -56,7 +56,7 @@ void stray_forget(struct stray *stray)
     stray->replayed = false;
 }
 
-int stray_look(struct stray *stray, bool *ret_found, kgrade_error *err)
+int stray_look(struct stray *stray, bool *ret_found, uint64_t *ret_ns, kgrade_error *err)
 {
     uint64_t most = 0;
     for (size_t i = 0; i < stray->n_clocks && stray->replayed; i++) {
@@ -65,6 +65,7 @@ int stray_look(struct stray *stray, bool *ret_found, kgrade_error *err)
             most = now - stray->ended[i];
     }
     *ret_found = most > STRAY_NS;
+    *ret_ns = most;
     stray->in_a_row = *ret_found ? stray->in_a_row + 1 : 0;
     return stray->in_a_row < STRAY_MAX
                ? 0

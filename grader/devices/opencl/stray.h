@@ -39,8 +39,8 @@ void stray_expect_none(struct stray *stray);
 /* Before what may take time of its own. */
 void stray_forget(struct stray *stray);
 
-/* Right before a replay starts: whether there was work since the last one.  -1 with `replay_left_work` at the
- * STRAY_MAXth in a row. */
-int stray_look(struct stray *stray, bool *ret_found, kgrade_error *err);
+/* Right before a replay starts: whether there was work since the last one, and how many ns of it the busiest thread had.
+ * -1 with `replay_left_work` at the STRAY_MAXth in a row. */
+int stray_look(struct stray *stray, bool *ret_found, uint64_t *ret_ns, kgrade_error *err);
 
 #endif
