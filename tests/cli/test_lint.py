@@ -92,7 +92,7 @@ class Defects(Case):
         other = {"count": 1, "n": [1, 1000], "other_values": {"a": uniform(3e38), "b": uniform(3e38)}}
         self.assert_found(
             "answers",
-            r'"n":1000\} with the values of \$\.cases\.hidden\[1\]: the reference\'s answer is found wrong',
+            r'"n":[0-9]+\} with the values of \$\.cases\.hidden\[1\]: the reference\'s answer is found wrong',
             cases={"hidden": CASES["hidden"] + [other]},
         )
 
