@@ -11,6 +11,7 @@
 #include "../grade/baseline.h"
 #include "../grade/health.h"
 #include "../grade/slot.h"
+#include "../grade/telling.h"
 #include "../judge/judge.h"
 #include "../measure/roofline.h"
 #include "../measure/sampling.h"
@@ -32,13 +33,7 @@ struct side_state {
 struct compare {
     kgrade *engine;
     const struct compare_request *request;
-    kgrade_progress progress;
-    void *progress_data;
-    bool cancelled;
-    struct {
-        const char *step;
-        unsigned done, total;
-    } told;
+    struct telling telling;
     struct task_case cases[TASK_MAX_CASES]; /* the benchmark cases of the device */
     size_t n_cases;
     struct side_state sides[SIDES];
@@ -51,28 +46,9 @@ struct compare {
     struct finding finding;
 };
 
-static bool tell(struct compare *c, const char *step, size_t done, size_t total)
-{
-    c->told.step = step;
-    c->told.done = (unsigned)done;
-    c->told.total = (unsigned)total;
-    if (c->progress && !c->progress(c->progress_data, step, (unsigned)done, (unsigned)total))
-        c->cancelled = true;
-    return !c->cancelled;
-}
-
-static bool tell_again(void *data)
-{
-    struct compare *c = data;
-    return !c->told.step || tell(c, c->told.step, c->told.done, c->told.total);
-}
-
 static int stop_if_cancelled(struct compare *c, const char *step, size_t done, size_t total)
 {
-    if (tell(c, step, done, total))
-        return 0;
-    return finding_set(&c->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
-                       "The comparison was cancelled.");
+    return telling_proceed(&c->telling, step, done, total, &c->finding);
 }
 
 /* --- each side by itself: built, recorded, found right --- */
@@ -330,8 +306,7 @@ static int hold_device(struct compare *c)
     if (health_refuse(slot, &c->finding))
         return -1;
     if (stop_if_cancelled(c, "building", 0, SIDES) || slot_take(slot))
-        return finding_set(&c->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
-                           "The comparison was cancelled.");
+        return telling_cancelled(&c->telling, &c->finding);
     bool admitted = health_admit(c->engine, slot, &c->finding) == 0;
     int failed = admitted ? run(c) : -1;
     jails_ask_while_waiting(NULL, NULL);
@@ -339,7 +314,7 @@ static int hold_device(struct compare *c)
     for (size_t i = 0; i < SIDES; i++)
         replay_close(&c->sides[i].replay);
     if (admitted && failed)
-        health_after(c->engine, slot, &c->finding, c->cancelled);
+        health_after(c->engine, slot, &c->finding, c->telling.cancelled);
     slot_give(slot);
     return failed;
 }
@@ -401,11 +376,11 @@ int compare_sources(kgrade *engine, const struct compare_request *request, kgrad
 {
     static const struct replay no_replay = REPLAY_NONE;
     static const struct judge_client no_judge = JUDGE_NONE;
-    __attribute__((cleanup(compare_free))) struct compare c = {.engine = engine,
-                                                               .request = request,
-                                                               .progress = progress,
-                                                               .progress_data = data,
-                                                               .judge = no_judge};
+    __attribute__((cleanup(compare_free))) struct compare c = {
+        .engine = engine,
+        .request = request,
+        .telling = {.progress = progress, .data = data, .what = "The comparison"},
+        .judge = no_judge};
     c.sides[A].replay = c.sides[B].replay = no_replay;
     for (size_t i = 0; i < request->task->n_cases; i++) {
         const struct task_case *one = &request->task->cases[i];
@@ -417,14 +392,14 @@ int compare_sources(kgrade *engine, const struct compare_request *request, kgrad
     if (!c.n_cases)
         return fail(err, "task_not_for_device", NULL, "Task \"%s\" has no benchmark case for %s.",
                     request->task->name, request->device->name);
-    jails_ask_while_waiting(tell_again, &c);
+    jails_ask_while_waiting(telling_again, &c.telling);
     hold_device(&c);
     jails_ask_while_waiting(NULL, NULL);
-    if (c.cancelled)
+    if (c.telling.cancelled)
         return fail(err, "cancelled", NULL, "The comparison was cancelled.");
     json_auto_t *json = report(&c);
     *ret_json = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    tell(&c, "done", 1, 1);
+    telling_tell(&c.telling, "done", 1, 1);
     return *ret_json ? 0
                      : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
 }

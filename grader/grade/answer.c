@@ -101,7 +101,7 @@ int grade_answer(struct grade *g, bool failed, kgrade_result **ret, kgrade_error
     }
     result->recording = g->public_recording;
     g->public_recording = (struct bytes){0};
-    grade_tell(g, "done", 1, 1);
+    telling_tell(&g->telling, "done", 1, 1);
     jails_ask_while_waiting(NULL, NULL); /* what follows only tidies up */
     *ret = result;
     return 0;

@@ -14,29 +14,9 @@
 #include "slot.h"
 #include "state.h"
 
-bool grade_tell(struct grade *g, const char *step, size_t done, size_t total)
-{
-    g->told.step = step;
-    g->told.done = (unsigned)done;
-    g->told.total = (unsigned)total;
-    if (g->progress && !g->progress(g->progress_data, step, (unsigned)done, (unsigned)total))
-        g->cancelled = true;
-    return !g->cancelled;
-}
-
-/* While something is waited for, what was told last is told again, so that the caller can cancel. */
-static bool tell_again(void *data)
-{
-    struct grade *g = data;
-    return !g->told.step || grade_tell(g, g->told.step, g->told.done, g->told.total);
-}
-
 int grade_proceed(struct grade *g, const char *step, size_t done, size_t total)
 {
-    if (grade_tell(g, step, done, total))
-        return 0;
-    return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
-                       "The grade was cancelled.");
+    return telling_proceed(&g->telling, step, done, total, &g->finding);
 }
 
 static void grade_free(struct grade *g)
@@ -82,13 +62,12 @@ static struct grade *grade_new(kgrade *engine, const struct task *task, const st
     g->task = task;
     g->device = device;
     g->slot = engine_slot(engine, device);
-    g->progress = progress;
-    g->progress_data = data;
+    g->telling = (struct telling){.progress = progress, .data = data, .what = "The grade"};
     g->candidate = g->baseline = no_replay;
     g->judge = no_judge;
     g->started_ns = io_now();
     make_id(g->id);
-    jails_ask_while_waiting(tell_again, g);
+    jails_ask_while_waiting(telling_again, &g->telling);
     return g;
 }
 
@@ -97,7 +76,7 @@ static struct grade *grade_new(kgrade *engine, const struct task *task, const st
 static int conclude(struct grade *g, int failed, kgrade_result **ret, kgrade_error *err)
 {
     /* A cancelled grade has no result. */
-    if (g->cancelled)
+    if (g->telling.cancelled)
         return fail(err, "cancelled", NULL, "The grade was cancelled.");
     return grade_answer(g, failed != 0, ret, err);
 }
@@ -128,7 +107,7 @@ static int hold_device(struct grade *g, bool record_it, kgrade_result **ret, kgr
     if (!ahead || failed)
         graves_wait(&g->slot->graves);
     if (admitted && failed)
-        health_after(g->engine, g->slot, &g->finding, g->cancelled);
+        health_after(g->engine, g->slot, &g->finding, g->telling.cancelled);
     slot_give(g->slot);
     if (ahead)
         spares_fill(g->engine, g->slot);

@@ -26,8 +26,7 @@ int grade_take_device(struct grade *g)
 {
     if (slot_take(g->slot) == 0)
         return 0;
-    return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
-                       "The grade was cancelled.");
+    return telling_cancelled(&g->telling, &g->finding);
 }
 
 /* What to compile for.  Only a device's first grade has to ask a replayer; it is the one that will be used. */
@@ -64,7 +63,7 @@ static int learn_target(struct grade *g)
         if (!result)
             set_target(g);
         else
-            health_after(g->engine, g->slot, &g->finding, g->cancelled);
+            health_after(g->engine, g->slot, &g->finding, g->telling.cancelled);
     }
     slot_give(g->slot);
     return result;
@@ -84,7 +83,7 @@ int grade_build(struct grade *g)
 static bool record_told(void *data, size_t done)
 {
     struct grade *g = data;
-    return grade_tell(g, "recording", g->recording_from + done, g->n_recorded);
+    return telling_tell(&g->telling, "recording", g->recording_from + done, g->n_recorded);
 }
 
 static int record_part(struct grade *g, size_t first, size_t n, bool secret)

@@ -6,6 +6,7 @@
 #include "../replay/replay.h"
 #include "engine.h"
 #include "result.h"
+#include "telling.h"
 
 /* Public ones, hidden ones, and benchmark shapes with the values of each hidden range. */
 #define GRADE_MAX_CASES (TASK_MAX_CASES * (2 + TASK_MAX_HIDDEN_RANGES))
@@ -28,13 +29,7 @@ struct grade {
     const char *source;
     size_t source_size;
     char id[KGRADE_ID_DIGITS + 1];
-    kgrade_progress progress;
-    void *progress_data;
-    bool cancelled;
-    struct {
-        const char *step;
-        unsigned done, total;
-    } told;
+    struct telling telling;
 
     /* Public ones first, then hidden ones, then hidden ones with the dims of public ones and other values, which need
      * no recording of their own. */
@@ -58,9 +53,7 @@ struct grade {
     struct finding finding;
 };
 
-/* Tells the caller how far the grade is. False: it is to end. */
-bool grade_tell(struct grade *g, const char *step, size_t done, size_t total);
-/* The same; -1 with the finding filled when it is to end. */
+/* telling_proceed with the grade's own finding. */
 int grade_proceed(struct grade *g, const char *step, size_t done, size_t total);
 
 /* cases.c: the task's cases for this device, and hidden ones. */

@@ -10,6 +10,7 @@
 #include "../build/build.h"
 #include "../grade/health.h"
 #include "../grade/slot.h"
+#include "../grade/telling.h"
 #include "../record/record.h"
 #include "../replay/replay.h"
 #include "answer.h"
@@ -27,13 +28,7 @@ struct profile {
     const kgrade_request *request;
     const struct task_case *task_case;
     kgrade_profile_options options;
-    kgrade_progress progress;
-    void *progress_data;
-    bool cancelled;
-    struct {
-        const char *step;
-        unsigned done, total;
-    } told;
+    struct telling telling;
     struct bytes library;
     struct replay replay; /* what tells what to compile for */
     unsigned processes;   /* made so far */
@@ -50,28 +45,9 @@ struct profile {
     struct finding finding;
 };
 
-static bool tell(struct profile *p, const char *step, size_t done, size_t total)
-{
-    p->told.step = step;
-    p->told.done = (unsigned)done;
-    p->told.total = (unsigned)total;
-    if (p->progress && !p->progress(p->progress_data, step, (unsigned)done, (unsigned)total))
-        p->cancelled = true;
-    return !p->cancelled;
-}
-
-static bool tell_again(void *data)
-{
-    struct profile *p = data;
-    return !p->told.step || tell(p, p->told.step, p->told.done, p->told.total);
-}
-
 static int stop_if_cancelled(struct profile *p, const char *step, size_t done, size_t total)
 {
-    if (tell(p, step, done, total))
-        return 0;
-    return finding_set(&p->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
-                       "The profile was cancelled.");
+    return telling_proceed(&p->telling, step, done, total, &p->finding);
 }
 
 /* --- what is profiled --- */
@@ -314,14 +290,13 @@ static int hold_device(struct profile *p)
     if (health_refuse(slot, &p->finding))
         return -1;
     if (stop_if_cancelled(p, "building", 0, 1) || slot_take(slot))
-        return finding_set(&p->finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
-                           "The profile was cancelled.");
+        return telling_cancelled(&p->telling, &p->finding);
     bool admitted = health_admit(p->engine, slot, &p->finding) == 0;
     int failed = admitted ? build_and_run(p) : -1;
     jails_ask_while_waiting(NULL, NULL);
     replay_close(&p->replay);
     if (admitted && failed)
-        health_after(p->engine, slot, &p->finding, p->cancelled);
+        health_after(p->engine, slot, &p->finding, p->telling.cancelled);
     slot_give(slot);
     return failed;
 }
@@ -375,14 +350,14 @@ int profile_source(kgrade *engine, const struct task *task, const struct device 
                    const kgrade_profile_options *options, kgrade_progress progress, void *data,
                    char **ret_json, kgrade_error *err)
 {
-    __attribute__((cleanup(profile_free))) struct profile p = {.engine = engine,
-                                                               .task = task,
-                                                               .device = device,
-                                                               .language = language,
-                                                               .request = request,
-                                                               .replay = REPLAY_NONE,
-                                                               .progress = progress,
-                                                               .progress_data = data};
+    __attribute__((cleanup(profile_free))) struct profile p = {
+        .engine = engine,
+        .task = task,
+        .device = device,
+        .language = language,
+        .request = request,
+        .replay = REPLAY_NONE,
+        .telling = {.progress = progress, .data = data, .what = "The profile"}};
     if (options)
         p.options = *options;
     if (!p.options.processes)
@@ -398,14 +373,14 @@ int profile_source(kgrade *engine, const struct task *task, const struct device 
         return fail(err, "task_not_for_device", NULL, "Task \"%s\" has no case for %s.", task->name,
                     device->name);
     name_node(&p);
-    jails_ask_while_waiting(tell_again, &p);
+    jails_ask_while_waiting(telling_again, &p.telling);
     int failed = hold_device(&p);
     jails_ask_while_waiting(NULL, NULL);
-    if (p.cancelled)
+    if (p.telling.cancelled)
         return fail(err, "cancelled", NULL, "The profile was cancelled.");
     json_auto_t *json = report(&p, failed != 0);
     *ret_json = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    tell(&p, "done", 1, 1);
+    telling_tell(&p.telling, "done", 1, 1);
     return *ret_json ? 0
                      : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
 }
