@@ -188,8 +188,11 @@ static int take_pair(struct sampler *s, bool candidate_first, struct sampling *r
 
 static void choose_judged(struct sampler *s)
 {
-    for (unsigned i = 0; i < SAMPLING_JUDGED_EARLY; i++)
-        s->chosen |= 1ull << (random_u64() % SAMPLING_MIN_SAMPLES);
+    for (unsigned n = 0; n < SAMPLING_JUDGED_EARLY;) {
+        uint64_t pair = 1ull << (random_u64() % SAMPLING_MIN_SAMPLES);
+        n += !(s->chosen & pair);
+        s->chosen |= pair;
+    }
 }
 
 static void interval(const struct sampler *s, struct sampling *ret)
