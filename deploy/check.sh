@@ -229,7 +229,7 @@ check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON -DKGRADE_WER
 # What the sanitizers look at is our own code, and a few groups of candidates lead through all of it; the others differ in what
 # the candidate does.
 suite asan 1200 -j 3 -E "$(one_of attacks build device files honest leaks memory network outside persistence processes \
-    protocol refused resources system table timeout wrong)|$(one_of cli compare grade lint profile recording report report_browser tasks \
+    protocol python refused resources system table timeout wrong)|$(one_of cli compare grade lint profile recording report report_browser tasks \
     terminal)|$(one_of http callers \
     client crowd events grades kills manager reload restart shutdown)|$(one_of unit health)|^gpu/|^tasks/|^hacks/"
 

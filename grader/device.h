@@ -18,10 +18,14 @@
 enum device_step { STEP_BUILD, STEP_RECORD, STEP_REPLAY, STEP_JUDGE };
 
 struct device_language {
-    const char *name;         /* in requests: "c", "cuda" */
-    const char *source_name;  /* what the source file is called in the build jail: "candidate.c" */
-    const char *baseline;     /* file in a task's folder: "baseline.opencl.c" */
+    const char *name;        /* in requests: "c", "cuda" */
+    const char *source_name; /* what the source file is called in the build jail: "candidate.c" */
+    const char
+        *baseline; /* file in a task's folder: "baseline.opencl.c"; NULL: none is written in it */
     const char *const *flags; /* that a candidate may ask for, NULL-terminated; see build/flags.h */
+    /* Not compiled: a Python interpreter loads the device's recorder (`recorder` of struct device with "-python") and the
+     * candidate; see python/bridge.c. */
+    bool interpreted;
 };
 
 #define DEVICE_MAX_COMPILE_ARGS 64
@@ -77,6 +81,7 @@ struct device {
 extern const struct device *const device_registry[];
 
 const struct device *device_find(const char *name); /* NULL: unknown */
+/* Of an interpreted language also "LANGUAGE:INTERPRETER". */
 const struct device_language *device_language_find(const struct device *device, const char *name);
 
 /* "opencl, cuda" for messages. */

@@ -44,16 +44,19 @@ typedef struct kgrade_options {
     const char *tasks; /* folder of tasks; NULL: PREFIX/share/kgrade/tasks */
     const char *
         cache; /* folder for compiled references and baseline recordings; NULL: a private temporary one */
+    /* Interpreters for candidates in Python, "[NAME=]PATH" separated by colons; the first is that of language "python", each
+     * that of "python:NAME".  NULL: none. */
+    const char *python;
     bool allow_reduced;   /* accept SANDBOX_REDUCED where the machine cannot give more */
     bool force_reduced;   /* run reduced even where full would work; for testing */
     bool keep_spares;     /* keep workers started ahead between grades: for servers */
     double precision;     /* target half-width of the speedup's confidence interval; 0: 0.005 */
     uint32_t max_samples; /* per benchmark case; 0: 400 */
     double max_seconds;   /* of sampling per benchmark case; 0: 3 */
-    double build_timeout_s, record_timeout_s, replay_timeout_s; /* 0: 60, 20, 60 */
+    double build_timeout_s, record_timeout_s, replay_timeout_s; /* 0: 60, 20 (Python: 120), 60 */
 } kgrade_options;
 
-/* Errors: `sandbox_unavailable`, `tasks_unreadable`, `task_invalid`, `spawner_failed`. */
+/* Errors: `sandbox_unavailable`, `tasks_unreadable`, `task_invalid`, `spawner_failed`, `python_invalid`. */
 KGRADE_API int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *error);
 KGRADE_API void kgrade_close(kgrade *engine);
 
@@ -68,9 +71,9 @@ KGRADE_API int kgrade_task_json(kgrade *engine, const char *name, char **ret_jso
 /* Reads the folder of tasks again.  Grades that run go on with the tasks that they began with; after an error everything
  * is as it was before.  Errors: as of kgrade_open for tasks. */
 KGRADE_API int kgrade_reload_tasks(kgrade *engine, kgrade_error *error);
-/* A source file to start from. */
+/* A source file to start from; language NULL: the device's first. */
 KGRADE_API int kgrade_task_skeleton(kgrade *engine, const char *task, const char *device,
-                                    char **ret_source, kgrade_error *error);
+                                    const char *language, char **ret_source, kgrade_error *error);
 /* Lints a task folder; *ret_json lists findings; *ret_passed tells whether it is fit for use. */
 KGRADE_API int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed,
                                  char **ret_json, kgrade_error *error);
@@ -136,7 +139,7 @@ typedef bool (*kgrade_progress)(void *data, const char *step, unsigned done, uns
 typedef struct kgrade_result kgrade_result;
 
 /* Checks a request without grading: `unknown_task`, `unknown_device`, `unknown_language`, `empty_source`,
- * `source_too_large`, `source_not_utf8`, `bad_bundle`, `no_source_file`, `task_not_for_device`, `bad_id`. */
+ * `source_too_large`, `source_not_utf8`, `bad_bundle`, `no_source_file`, `task_not_for_device`, `bad_id`, `no_python`. */
 KGRADE_API int kgrade_check_request(kgrade *engine, const kgrade_request *request,
                                     kgrade_error *error);
 
@@ -157,7 +160,7 @@ KGRADE_API void kgrade_result_free(kgrade_result *result);
 #define KGRADE_PROFILE_SCHEMA "kgrade.profile/1"
 
 typedef struct kgrade_profile_options {
-    unsigned processes; /* fresh ones, each for one first call; 0: 5 */
+    unsigned processes; /* fresh ones, each for one first call; 0: 5; at most 100 */
     unsigned budget_ms; /* of warm calls, twice; 0: 600; at most 60000 */
     bool control;       /* also tell what it costs that ranges can be noted, and that they are */
     bool trace;         /* also keep single ranges, in Chrome's trace format */
@@ -165,13 +168,13 @@ typedef struct kgrade_profile_options {
 
 /* *ret_json is the report; free() it.  What becomes of the candidate is in it ("reason", null when all went well), ranges
  * that do not nest are ("errors").  options may be NULL.  "profiling" is the step that progress tells of.
- * Errors: as of kgrade_check_request, `cancelled`. */
+ * Errors: as of kgrade_check_request, `bad_profile_options`, `cancelled`. */
 KGRADE_API int kgrade_profile(kgrade *engine, const kgrade_request *request,
                               const kgrade_profile_options *options, kgrade_progress progress,
                               void *data, char **ret_json, kgrade_error *error);
 
 /* Two candidates for the same task and device against each other: their kernels, sampled in turn, and their launch paths,
- * called in turn in one process.  *ret_json is the report, whose "verdict" is said of b; free() it.
+ * called in turn, each time in a fresh process.  *ret_json is the report, whose "verdict" is said of b; free() it.
  * Errors: as of kgrade_check_request, `task_not_for_device`, `different_requests`, `cancelled`. */
 #define KGRADE_COMPARE_SCHEMA "kgrade.compare/1"
 KGRADE_API int kgrade_compare(kgrade *engine, const kgrade_request *a, const kgrade_request *b,

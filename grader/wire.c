@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,11 @@ int wire_receive(int socket, struct wire_message *ret, uint64_t deadline, kgrade
     *ret = message;
     message = (struct wire_message){.fd = -1};
     return 0;
+}
+
+json_t *wire_number_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 json_t *wire_u64_json(uint64_t value)

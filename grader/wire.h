@@ -34,6 +34,9 @@ int wire_receive(int socket, struct wire_message *ret, uint64_t deadline, kgrade
 json_t *wire_u64_json(uint64_t value);
 uint64_t wire_u64(const json_t *object, const char *key);
 
+/* null for what is not finite, of which JSON has no notion. */
+json_t *wire_number_json(double value);
+
 /* The case that a message names in "dims"; n_dims integers.  -1 with `wire_invalid`. */
 int wire_dims(const json_t *object, size_t n_dims, int64_t *ret, kgrade_error *err);
 json_t *wire_dims_json(const int64_t *dims, size_t n_dims);

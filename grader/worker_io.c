@@ -41,9 +41,10 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
 static kgrade_error start_error;
 static int start_result;
 
-void worker_start_device(int (*start)(kgrade_error *err))
+void worker_start_ahead(int (*start)(kgrade_error *err))
 {
-    start_result = start ? start(&start_error) : 0;
+    if (start && !start_result)
+        start_result = start(&start_error);
 }
 
 int worker_started(kgrade_error *err)

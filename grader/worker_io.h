@@ -15,8 +15,8 @@
 int worker_ok(json_t *json, const void *blob, size_t blob_size, int fd);
 int worker_fail(const char *verdict, const kgrade_error *err);
 
-/* Runs a device's start function, if it has one; a failure is kept for the answer to "open". */
-void worker_start_device(int (*start)(kgrade_error *err));
+/* Runs a start function, if there is one and none has failed; the failure is kept for the answer to "open". */
+void worker_start_ahead(int (*start)(kgrade_error *err));
 int worker_started(kgrade_error *err);
 
 /* Waits for the next request without a deadline: the jail has one.  0, or non-zero when the grader is gone. */

@@ -147,6 +147,7 @@ static int start(struct service *s, kgrade_error *err)
     const struct server_options *o = &s->options;
     const kgrade_options engine_options = {
         .tasks = o->tasks,
+        .python = o->python,
         .cache = o->cache,
         .allow_reduced = o->allow_reduced,
         .keep_spares = true,

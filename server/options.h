@@ -49,6 +49,7 @@ struct server_options {
     char *unix_path;          /* NULL when another listener is used */
     bool default_listener;    /* unix_path was chosen for want of an instruction */
     char *tasks;              /* NULL: as installed */
+    char *python;             /* see kgrade_options; NULL: none */
     char *cache;              /* NULL: a private temporary folder */
     char *store;              /* path of the database */
     char *tokens;             /* NULL: none */

@@ -81,6 +81,15 @@ const struct setting settings[] = {
         .shown = "as installed",
     },
     {
+        .name = "python",
+        .kind = SETTING_TEXT,
+        .group = SETTING_PLACE,
+        MEMBER(python),
+        .argument = "[NAME=]PATH[:...]",
+        .text = "interpreters for candidates in Python",
+        .shown = "none",
+    },
+    {
         .name = "isolation",
         .kind = SETTING_CHOICE,
         .group = SETTING_PLACE,

@@ -182,6 +182,18 @@ static int blame_command(const kgrade_error *err, struct finding *finding)
     return finding_set(finding, KGRADE_BUILD_FAILED, err->code, err->hint, "%s", err->message);
 }
 
+/* There is nothing to compile. */
+static int copy_source(const char *source, size_t size, struct bytes *ret, struct finding *finding)
+{
+    ret->data = malloc(size + 1);
+    if (!ret->data)
+        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "No memory for the source.");
+    memcpy(ret->data, source, size);
+    ret->size = size;
+    return 0;
+}
+
 int build_candidate(kgrade *engine, const struct device *device,
                     const struct device_language *language, const char *target, const char *source,
                     size_t size, struct bytes *ret, bool *ret_cached, struct finding *finding)
@@ -190,6 +202,10 @@ int build_candidate(kgrade *engine, const struct device *device,
     struct command_line line;
     char key[HASH_HEX];
     cleanup_bundle struct bundle bundle = {.json = NULL};
+    if (language->interpreted) {
+        *ret_cached = false;
+        return copy_source(source, size, ret, finding);
+    }
     if (bundle_open(language, source, size, &bundle, &err) ||
         write_command(device, language, target, &bundle, &line, &err))
         return blame_command(&err, finding);

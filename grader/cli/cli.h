@@ -2,8 +2,10 @@
  * The kgrade program: what its files share.
  *
  * main.c finds the command, options.c reads its options, commands.c, grade.c and profile.c carry
- * commands out, table.c, profile_table.c and describe.c print for people, report/ writes a page, progress.c draws the moving line,
- * text.c holds pure helpers, db.c looks after the database of a server, remote/ talks to a server.
+ * commands out, table.c, profile_table.c, compare_table.c and describe.c print for people, report/
+ * writes a page, progress.c draws the moving line,
+ * text.c holds pure helpers, db.c looks after the database of a server, remote/ talks to a server,
+ * regrade*.c grade leaderboards with ../regrade.
  * The program knows libkgrade by its public header alone, and the server by its HTTP interface and
  * its database by SQLite.
  */
@@ -35,6 +37,7 @@ enum option_id {
     OPTION_VERSION,
     OPTION_TASKS,
     OPTION_CACHE,
+    OPTION_PYTHON,
     OPTION_TASK,
     OPTION_DEVICE,
     OPTION_LANGUAGE,
@@ -53,6 +56,13 @@ enum option_id {
     OPTION_TRACE,
     OPTION_CONTROL,
     OPTION_PROFILE,
+    OPTION_OUT,
+    OPTION_FORMAT,
+    OPTION_SAMPLE,
+    OPTION_ONLY,
+    OPTION_RETRY,
+    OPTION_FROM_RECORDINGS,
+    OPTION_PLAN,
 };
 
 /* A command line, read. */
@@ -61,6 +71,9 @@ struct cli {
     const char *task, *device, *language, *output, *recording, *report, *trace;
     const char *server, *token_file;
     const char *local_only; /* an option that only means something on this machine; NULL: none */
+    const char *folder, *format, *only, *retry;
+    uint64_t sample; /* 0: all */
+    bool from_recordings, plan;
     bool json, jsonl, control, profile, dot, reuse, help, version;
     char **arguments;
     int n_arguments;
@@ -88,6 +101,12 @@ void options_print_help(const struct command *command);
 /* Prints a complaint with where to look further; returns CLI_USAGE. */
 enum cli_exit options_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* python.c */
+/* An interpreter, where the command line named none and may need one. */
+void python_settle(struct cli *cli);
+/* What --language says, else "python" for a file that is called so; NULL: the device's first. */
+const char *python_language(const struct cli *cli, const char *file);
 
 /* commands.c */
 void cli_print_error(const kgrade_error *error);
@@ -122,6 +141,10 @@ enum cli_exit command_profile(const struct cli *cli);
 
 /* compare.c */
 enum cli_exit command_compare(const struct cli *cli);
+
+/* regrade.c, regrade_report.c */
+enum cli_exit command_regrade(const struct cli *cli);
+enum cli_exit command_regrade_report(const struct cli *cli);
 
 /* describe.c: JSON of the library, for people, to stdout.  Missing values are left out. */
 void describe_tasks(const json_t *tasks);

@@ -30,6 +30,7 @@ kgrade *cli_open(const struct cli *cli, enum cli_exit *ret_exit)
     cli_print_error(&error);
     bool named = cli->options.tasks &&
                  (!strcmp(error.code, "tasks_unreadable") || !strcmp(error.code, "task_invalid"));
+    named = named || !strcmp(error.code, "python_invalid");
     *ret_exit = named ? CLI_USAGE : CLI_INFRASTRUCTURE;
     return NULL;
 }
@@ -120,8 +121,9 @@ enum cli_exit command_new(const struct cli *cli)
     cleanup_free char *source = NULL;
     kgrade_error error = {0};
     const char *task = cli->arguments[0];
-    if (kgrade_task_skeleton(engine, task, cli->device ? cli->device : CLI_DEFAULT_DEVICE, &source,
-                             &error))
+    if (kgrade_task_skeleton(engine, task, cli->device ? cli->device : CLI_DEFAULT_DEVICE,
+                             cli->output ? python_language(cli, cli->output) : cli->language,
+                             &source, &error))
         return complain(&error, CLI_USAGE);
     if (!cli->output || !strcmp(cli->output, "-")) {
         fputs(source, stdout);

@@ -123,10 +123,7 @@ static enum cli_exit show(const struct cli *cli, const char *json, const json_t 
     }
     if (!cli->json) {
         table_print_result(result);
-        if (json_object_get(result, "profile")) {
-            putchar('\n');
-            profile_print(json_object_get(result, "profile"));
-        }
+        profile_print_of(result);
     }
     kgrade_error error = {0};
     if (cli->report && report_write(cli->report, result, graph, &error)) {
@@ -180,7 +177,7 @@ enum cli_exit command_grade(const struct cli *cli)
     kgrade_request request = {
         .task = cli->task,
         .device = cli->device ? cli->device : CLI_DEFAULT_DEVICE,
-        .language = cli->language,
+        .language = python_language(cli, cli->arguments[0]),
         .source = (const char *)source.data,
         .source_size = source.size,
         .profile = cli->profile,

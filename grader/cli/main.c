@@ -49,6 +49,22 @@ static const char compare_detail[] =
     "\n"
     "    kgrade compare old.c new.c --task vector_add";
 
+static const char regrade_detail[] =
+    "Grades the entries of leaderboards that exist, each SOURCE a folder or a file, which is not\n"
+    "changed.  Tells first what will be graded, and what cannot be and why.  What comes of it is "
+    "kept\n"
+    "in the folder of --out, beside the figures that the board had; recordings too.  The same "
+    "command\n"
+    "again, or one without a SOURCE, goes on where the last one ended, however it ended.\n"
+    "\n"
+    "    kgrade regrade board/vector_add --out regraded\n"
+    "    kgrade regrade report regraded";
+
+static const char regrade_report_detail[] =
+    "Writes what a regrade has found into its folder DIR: report.html for a browser, "
+    "results.jsonl\n"
+    "and results.csv for machines.  May be called while the regrade goes on.";
+
 static const char tasks_detail[] = "Lists the tasks.";
 
 static const char show_detail[] =
@@ -56,7 +72,7 @@ static const char show_detail[] =
 
 static const char new_detail[] =
     "Prints a source file to start from, made from the task's description.  With -o it is\n"
-    "written to a file; an existing file is never overwritten.";
+    "written to a file; an existing file is never overwritten, and FILE.py gets Python.";
 
 static const char check_task_detail[] =
     "Examines the task in FOLDER: its description, limits and roofline; whether answers that cost\n"
@@ -94,12 +110,18 @@ static const enum option_id profile_options[] = {OPTION_TASK,    OPTION_DEVICE, 
 static const enum option_id compare_options[] = {
     OPTION_TASK,      OPTION_DEVICE,      OPTION_LANGUAGE,  OPTION_JSON,
     OPTION_PRECISION, OPTION_MAX_SAMPLES, OPTION_ISOLATION, OPTION_END};
+static const enum option_id regrade_options[] = {
+    OPTION_OUT,         OPTION_PLAN,   OPTION_TASK,       OPTION_DEVICE,
+    OPTION_ONLY,        OPTION_SAMPLE, OPTION_RETRY,      OPTION_FROM_RECORDINGS,
+    OPTION_FORMAT,      OPTION_JSON,   OPTION_ISOLATION,  OPTION_PRECISION,
+    OPTION_MAX_SAMPLES, OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_END};
 static const enum option_id server_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_JSON,
                                                 OPTION_END};
 static const enum option_id leaderboard_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE,
                                                      OPTION_DEVICE, OPTION_JSON, OPTION_END};
 static const enum option_id json_option[] = {OPTION_JSON, OPTION_END};
-static const enum option_id new_options[] = {OPTION_DEVICE, OPTION_OUTPUT, OPTION_END};
+static const enum option_id new_options[] = {OPTION_DEVICE, OPTION_LANGUAGE, OPTION_OUTPUT,
+                                             OPTION_END};
 static const enum option_id doctor_options[] = {OPTION_JSON, OPTION_ISOLATION, OPTION_END};
 static const enum option_id check_task_options[] = {OPTION_MAX_SAMPLES, OPTION_JSON,
                                                     OPTION_ISOLATION, OPTION_END};
@@ -121,6 +143,10 @@ const struct command commands[] = {
      1, profile_options, command_profile},
     {"compare", "A B --task TASK ", "tell which of two candidates is faster, and by what",
      compare_detail, 2, compare_options, command_compare},
+    {"regrade report", "DIR ", "write what a regrade has found", regrade_report_detail, 1,
+     json_option, command_regrade_report},
+    {"regrade", "[SOURCE...] ", "grade the entries of a leaderboard", regrade_detail, 0,
+     regrade_options, command_regrade},
     {"status", "ID ", "tell how far a grade on a server is", status_detail, 1, server_options,
      command_status},
     {"watch", "ID ", "follow a grade on a server", watch_detail, 1, server_options, command_watch},
@@ -233,6 +259,7 @@ static enum cli_exit run(int argc, char **argv)
     if (cli.n_arguments > command->n_arguments && !strstr(command->arguments, "..."))
         return options_complain(command->name, "%s was not expected.",
                                 cli.arguments[command->n_arguments]);
+    python_settle(&cli);
     return command->run(&cli);
 }
 

@@ -21,7 +21,8 @@ static const struct known_option known[] = {
     {OPTION_TASK, 't', "task", "TASK", "the task that FILE solves"},
     {OPTION_DEVICE, 'd', "device", "DEVICE", "where it runs (default: opencl)"},
     {OPTION_LANGUAGE, 'l', "language", "LANGUAGE",
-     "what FILE is written in (default: the device's first)"},
+     "what FILE is written in (default: python for *.py, else the\n"
+     "device's first)"},
     {OPTION_JSON, 0, "json", NULL, "JSON on standard output"},
     {OPTION_JSONL, 0, "jsonl", NULL, "one line of JSON for each range and metric"},
     {OPTION_TRACE, 0, "trace", "FILE",
@@ -51,15 +52,31 @@ static const struct known_option known[] = {
     {OPTION_TOKEN_FILE, 0, "token-file", "FILE",
      "file with the token for the server (default: $KGRADE_TOKEN)"},
     {OPTION_REUSE, 0, "reuse", NULL, "with a server: take an earlier grade of the same source"},
+    {OPTION_OUT, 0, "out", "DIR", "keep everything in DIR (default: regrade)"},
+    {OPTION_PLAN, 0, "plan", NULL, "tell what would be graded, and what not and why; then stop"},
+    {OPTION_ONLY, 0, "only", "PATTERN",
+     "only entries whose id, author, problem, board or files match, as in\n"
+     "a shell"},
+    {OPTION_SAMPLE, 0, "sample", "N", "only N entries, drawn at random but the same every time"},
+    {OPTION_RETRY, 0, "retry", "WHAT",
+     "also grade again what ended in an error of the infrastructure\n"
+     "(WHAT: infrastructure), or in what noise left open, too (unresolved)"},
+    {OPTION_FROM_RECORDINGS, 0, "from-recordings", NULL,
+     "time what was recorded again, without sources"},
+    {OPTION_FORMAT, 0, "format", "NAME", "what SOURCE is, where its looks do not say so"},
     {OPTION_TASKS, 0, "tasks", "DIR", "folder of tasks (default: the one installed with kgrade)"},
     {OPTION_CACHE, 0, "cache", "DIR", "keep compiled references and baselines in DIR"},
+    {OPTION_PYTHON, 0, "python", "[NAME=]PATH",
+     "interpreter for candidates in Python; several are separated by\n"
+     "colons (default: $KGRADE_PYTHON, else the first python3 in $PATH)"},
     {OPTION_VERSION, 0, "version", NULL, "print the version"},
     {OPTION_HELP, 'h', "help", NULL, "print this"},
 };
 
 #define N_KNOWN (sizeof known / sizeof known[0])
 
-static const enum option_id everywhere[] = {OPTION_TASKS, OPTION_CACHE, OPTION_HELP, OPTION_END};
+static const enum option_id everywhere[] = {OPTION_TASKS, OPTION_CACHE, OPTION_PYTHON, OPTION_HELP,
+                                            OPTION_END};
 static const enum option_id before_commands[] = {OPTION_VERSION, OPTION_END};
 
 static bool listed(const enum option_id *list, enum option_id id)
@@ -156,6 +173,29 @@ static int parse_max_samples(const struct command *command, const char *text,
     return 0;
 }
 
+static int parse_sample(const struct command *command, const char *text, uint64_t *ret)
+{
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || value == 0 || value > UINT32_MAX) {
+        options_complain(command->name, "--sample takes a whole number from 1 up, not \"%s\".",
+                         text);
+        return -1;
+    }
+    *ret = value;
+    return 0;
+}
+
+static int parse_retry(const struct command *command, const char *text, const char **ret)
+{
+    *ret = text;
+    if (!strcmp(text, "infrastructure") || !strcmp(text, "unresolved"))
+        return 0;
+    options_complain(command->name, "--retry takes infrastructure or unresolved, not \"%s\".",
+                     text);
+    return -1;
+}
+
 static int apply(const struct command *command, enum option_id id, const char *value,
                  struct cli *cli)
 {
@@ -171,6 +211,9 @@ static int apply(const struct command *command, enum option_id id, const char *v
         return 0;
     case OPTION_CACHE:
         cli->options.cache = value;
+        return 0;
+    case OPTION_PYTHON:
+        cli->options.python = value;
         return 0;
     case OPTION_TASK:
         cli->task = value;
@@ -189,7 +232,6 @@ static int apply(const struct command *command, enum option_id id, const char *v
         return 0;
     case OPTION_PROFILE:
         cli->profile = true;
-        cli->local_only = "--profile";
         return 0;
     case OPTION_CONTROL:
         cli->control = true;
@@ -228,6 +270,26 @@ static int apply(const struct command *command, enum option_id id, const char *v
     case OPTION_MAX_SAMPLES:
         cli->local_only = "--max-samples";
         return parse_max_samples(command, value, &cli->options);
+    case OPTION_OUT:
+        cli->folder = value;
+        return 0;
+    case OPTION_FORMAT:
+        cli->format = value;
+        return 0;
+    case OPTION_ONLY:
+        cli->only = value;
+        return 0;
+    case OPTION_SAMPLE:
+        return parse_sample(command, value, &cli->sample);
+    case OPTION_RETRY:
+        return parse_retry(command, value, &cli->retry);
+    case OPTION_FROM_RECORDINGS:
+        cli->from_recordings = true;
+        cli->local_only = "--from-recordings";
+        return 0;
+    case OPTION_PLAN:
+        cli->plan = true;
+        return 0;
     case OPTION_END:
         break;
     }

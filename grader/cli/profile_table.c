@@ -12,12 +12,18 @@
 
 #define BAR_CELLS 24 /* of the bar for a whole call */
 #define PHASES 2
+#define MAX_DEPTH 20 /* that indents */
 
 static const char *const phases[PHASES] = {"cold", "warm"};
 
+static bool is_same(const json_t *a, const json_t *b)
+{
+    return a == b || json_equal(a, b); /* which takes no NULL */
+}
+
 const json_t *profile_row_like(const json_t *rows, const json_t *like, const char *metric)
 {
-    static const char *const same[] = {"phase", "range"};
+    static const char *const same[] = {"phase", "range", "path"};
     size_t i;
     json_t *row;
     json_array_foreach(rows, i, row)
@@ -25,7 +31,7 @@ const json_t *profile_row_like(const json_t *rows, const json_t *like, const cha
         bool fits = !strcmp(view_string(row, "metric") ? view_string(row, "metric") : "", metric) &&
                     view_number(row, "thread") == view_number(like, "thread");
         for (size_t k = 0; fits && k < sizeof same / sizeof same[0]; k++)
-            fits = json_equal(json_object_get(row, same[k]), json_object_get(like, same[k]));
+            fits = is_same(json_object_get(row, same[k]), json_object_get(like, same[k]));
         if (fits)
             return row;
     }
@@ -76,8 +82,8 @@ static void fill_line(struct grid *grid, const json_t *rows, const json_t *row, 
     if (thread > 0)
         snprintf(where, sizeof where, " (thread %.0f)", thread);
     grid_next_row(grid);
-    grid_set(grid, 0, "%*s%s%s%s", depth > 0 && depth < 20 ? 2 * (int)depth : 0, "",
-             name ? name : "?", where, view_true(row, "observer_sensitive") ? " *" : "");
+    grid_set(grid, 0, "%*s%s%s%s", 2 * (int)fmin(fmax(depth, 0), MAX_DEPTH), "", name ? name : "?",
+             where, view_true(row, "observer_sensitive") ? " *" : "");
     if (!self) /* end_to_end */
     {
         grid_set(grid, 2, "%s", text_time(view_number(row, "median")).text);
@@ -221,4 +227,13 @@ void profile_print(const json_t *report)
         print_phase(report, phases[i]);
     print_notes(report);
     print_control(view_at(report, "control"));
+}
+
+void profile_print_of(const json_t *result)
+{
+    const json_t *report = view_at(result, "profile");
+    if (!report)
+        return;
+    putchar('\n');
+    profile_print(report);
 }

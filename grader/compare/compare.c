@@ -10,18 +10,15 @@
 #include "../build/build.h"
 #include "../grade/baseline.h"
 #include "../grade/health.h"
+#include "../grade/jails.h"
 #include "../grade/slot.h"
 #include "../grade/telling.h"
 #include "../judge/judge.h"
 #include "../measure/roofline.h"
 #include "../measure/sampling.h"
 #include "../record/record.h"
-
-#define HOST_ROUNDS 41u
-#define HOST_ROUND_NS (20 * IO_NS_PER_MS) /* of one side in one round, about */
-#define HOST_LEAST_CALLS 5u               /* in a round */
-#define HOST_MOST_CALLS 100u
-#define Z95 1.96
+#include "../wire.h"
+#include "paths.h"
 
 enum side { A, B, SIDES };
 
@@ -40,8 +37,8 @@ struct compare {
     struct judge_client judge;
     json_t *case_list; /* owned */
     struct compare_ratio ratios[TASK_MAX_CASES];
-    struct compare_ratio device, host;
-    double host_ns[SIDES];
+    struct compare_ratio device;
+    struct paths paths;
     bool in_doubt, compared;
     struct finding finding;
 };
@@ -52,6 +49,11 @@ static int stop_if_cancelled(struct compare *c, const char *step, size_t done, s
 }
 
 /* --- each side by itself: built, recorded, found right --- */
+
+static const struct python *python_of(const struct compare *c, unsigned side)
+{
+    return python_find(&c->engine->pythons, c->request->sides[side]->language);
+}
 
 static int record(struct compare *c, enum side side)
 {
@@ -68,7 +70,8 @@ static int record(struct compare *c, enum side side)
                                            .cases = c->cases,
                                            .n_cases = c->n_cases,
                                            .warm_calls = 1,
-                                           .library = &s->library};
+                                           .library = &s->library,
+                                           .python = python_of(c, side)};
     if (record_cases(c->engine, &request, recording, overheads, NULL, NULL, &c->finding))
         return -1;
     return recording_write(recording, &s->recording, &err)
@@ -135,15 +138,10 @@ static int check_samples(struct compare *c, const struct sampling *s)
     return 0;
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *ratio_json(const struct compare_ratio *r)
 {
-    return json_pack("{s:o, s:o, s:o}", "value", number(r->value), "low", number(r->low), "high",
-                     number(r->high));
+    return json_pack("{s:o, s:o, s:o}", "value", wire_number_json(r->value), "low",
+                     wire_number_json(r->low), "high", wire_number_json(r->high));
 }
 
 /* A stands where a grade has the baseline, for which a task would be blamed. */
@@ -226,65 +224,18 @@ static int compare_kernels(struct compare *c)
 
 /* --- the launch paths --- */
 
-/* Both sides in turn, each second round in the other order.  Each call is waited for, so that it meets an empty queue: what
- * kernels take of the processor while the next call is made would be charged to the launch path. */
-static int run_rounds(struct compare *c, struct record_session *session, unsigned calls,
-                      double ns[SIDES][HOST_ROUNDS])
-{
-    uint64_t wall_ns;
-    for (unsigned round = 0; round < HOST_ROUNDS; round++)
-        for (unsigned i = 0; i < SIDES; i++) {
-            unsigned side = (i + round) % SIDES;
-            if (record_blocks(session, side, calls, 1, false, &ns[side][round], &wall_ns,
-                              &c->finding))
-                return -1;
-        }
-    return 0;
-}
-
-static void host_ratio(struct compare *c, double ns[SIDES][HOST_ROUNDS])
-{
-    double ratios[HOST_ROUNDS];
-    for (unsigned i = 0; i < HOST_ROUNDS; i++)
-        ratios[i] = ns[B][i] > 0 ? ns[A][i] / ns[B][i] : 1;
-    statistics_sort(ratios, HOST_ROUNDS);
-    c->host.value = statistics_quantile(ratios, HOST_ROUNDS, 0.5);
-    statistics_median_interval(ratios, HOST_ROUNDS, Z95, &c->host.low, &c->host.high);
-    for (unsigned side = 0; side < SIDES; side++) {
-        statistics_sort(ns[side], HOST_ROUNDS);
-        c->host_ns[side] = statistics_quantile(ns[side], HOST_ROUNDS, 0.5);
-    }
-}
-
-/* Both in one process: how memory happens to lie makes more of a difference between two. */
 static int compare_paths(struct compare *c)
 {
-    double ns[SIDES][HOST_ROUNDS];
-    uint64_t wall_ns, longest_ns = 1;
-    __attribute__((cleanup(record_session_end))) struct record_session session =
-        RECORD_SESSION_NONE;
-    const struct record_request request = {.device = c->request->device,
-                                           .task = c->request->task,
-                                           .cases = c->cases,
-                                           .n_cases = 1,
-                                           .profile = RECORD_PROFILE,
-                                           .library = &c->sides[A].library};
-    if (stop_if_cancelled(c, "profiling", 0, 1) ||
-        record_session_begin(c->engine, &request, &c->sides[B].library, &session, &c->finding))
-        return -1;
-    for (unsigned side = 0; side < SIDES; side++) {
-        if (record_blocks(&session, side, 1, 1, false, &ns[side][0], &wall_ns, &c->finding))
-            return -1;
-        longest_ns = wall_ns > longest_ns ? wall_ns : longest_ns;
-    }
-    uint64_t calls = HOST_ROUND_NS / longest_ns;
-    calls = calls < HOST_LEAST_CALLS  ? HOST_LEAST_CALLS
-            : calls > HOST_MOST_CALLS ? HOST_MOST_CALLS
-                                      : calls;
-    if (run_rounds(c, &session, (unsigned)calls, ns))
-        return -1;
-    host_ratio(c, ns);
-    return 0;
+    struct record_request requests[SIDES];
+    for (unsigned side = 0; side < SIDES; side++)
+        requests[side] = (struct record_request){.device = c->request->device,
+                                                 .task = c->request->task,
+                                                 .cases = c->cases,
+                                                 .n_cases = 1,
+                                                 .profile = RECORD_PROFILE,
+                                                 .library = &c->sides[side].library,
+                                                 .python = python_of(c, side)};
+    return paths_compare(c->engine, requests, &c->telling, &c->paths, &c->finding);
 }
 
 /* --- from begin to end --- */
@@ -346,17 +297,20 @@ static json_t *report(const struct compare *c)
         return json;
     }
     json_object_set_new(json, "verdict",
-                        json_string(c->in_doubt ? "unresolved"
-                                                : compare_verdict(&c->device, margin, &c->host,
-                                                                  COMPARE_HOST_MARGIN)));
+                        json_string(c->in_doubt
+                                        ? "unresolved"
+                                        : compare_verdict(&c->device, margin, &c->paths.ratio,
+                                                          COMPARE_HOST_MARGIN)));
     json_object_set_new(json, "kernel",
                         json_pack("{s:o, s:f, s:O}", "ratio", ratio_json(&c->device), "margin",
                                   margin, "cases", c->case_list));
-    json_object_set_new(json, "launch_path",
-                        json_pack("{s:o, s:f, s:f, s:f, s:o}", "ratio", ratio_json(&c->host),
-                                  "margin", COMPARE_HOST_MARGIN, "a_ns", c->host_ns[A], "b_ns",
-                                  c->host_ns[B], "dims",
-                                  task_dims_json(r->task, c->cases[0].dims)));
+    const struct compare_ratio *path = &c->paths.ratio;
+    json_object_set_new(
+        json, "launch_path",
+        json_pack("{s:o, s:f, s:f, s:f, s:o, s:s?}", "ratio", ratio_json(path), "margin",
+                  COMPARE_HOST_MARGIN, "a_ns", c->paths.ns[A], "b_ns", c->paths.ns[B], "dims",
+                  task_dims_json(r->task, c->cases[0].dims), "doubt",
+                  compare_is_vague(path) ? "The machine is too busy to time launch paths." : NULL));
     return json;
 }
 
@@ -399,7 +353,6 @@ int compare_sources(kgrade *engine, const struct compare_request *request, kgrad
         return fail(err, "cancelled", NULL, "The comparison was cancelled.");
     json_auto_t *json = report(&c);
     *ret_json = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    telling_tell(&c.telling, "done", 1, 1);
     return *ret_json ? 0
                      : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
 }

@@ -8,18 +8,26 @@
 #define COMPARE_DEVICE_MARGIN 0.01
 #define COMPARE_DEVICE_MARGIN_CPU 0.05 /* where the device is this machine's own processor */
 #define COMPARE_HOST_MARGIN 0.1
+/* Launch paths whose ratio is not known to within this factor are not known to be alike: the machine was too busy. */
+#define COMPARE_HOST_SPREAD 1.5
 
 struct compare_ratio {
     double value, low, high; /* of A's time to B's: above 1, B is faster */
 };
 
-/* "kernel faster", "kernel slower", "launch path faster only", "launch path slower only" or "no difference", said of B.  A difference
- * counts when its whole interval is beyond the margin. */
+/* "kernel faster", "kernel slower", "launch path faster only", "launch path slower only", "no difference" or "unresolved", said of
+ * B.  A difference counts when its whole interval is beyond the margin. */
 const char *compare_verdict(const struct compare_ratio *device, double device_margin,
                             const struct compare_ratio *host, double host_margin);
 
+/* Whether the ratio of two launch paths is not known to within COMPARE_HOST_SPREAD. */
+bool compare_is_vague(const struct compare_ratio *host);
+
 /* The geometric mean of n ratios that were measured apart from each other; intervals are of 95 %. */
 struct compare_ratio compare_mean(const struct compare_ratio *ratios, size_t n);
+
+/* The median of the ratios of n pairs, a's to b's, and its interval of 95 %; NaN without any. */
+struct compare_ratio compare_pairs(const double *a, const double *b, size_t n);
 
 struct compare_request {
     const struct task *task;

@@ -1,11 +1,22 @@
 #include <math.h>
+#include <stdlib.h>
 
+#include "../../sandbox/base/cleanup.h"
+#include "../measure/statistics.h"
 #include "compare.h"
+
+#define Z95 1.96
 
 /* 1: wholly above, -1: wholly below, 0: neither. */
 static int side_of(const struct compare_ratio *r, double margin)
 {
     return r->low > 1 + margin ? 1 : r->high < 1 / (1 + margin) ? -1 : 0;
+}
+
+bool compare_is_vague(const struct compare_ratio *host)
+{
+    /* Written so that NaN is vague, too. */
+    return !(host->high <= COMPARE_HOST_SPREAD * host->low);
 }
 
 const char *compare_verdict(const struct compare_ratio *device, double device_margin,
@@ -16,7 +27,7 @@ const char *compare_verdict(const struct compare_ratio *device, double device_ma
         return kernel > 0 ? "kernel faster" : "kernel slower";
     if (path)
         return path > 0 ? "launch path faster only" : "launch path slower only";
-    return "no difference";
+    return compare_is_vague(host) ? "unresolved" : "no difference";
 }
 
 /* Logarithms add; their half-widths do in quadrature. */
@@ -31,4 +42,18 @@ struct compare_ratio compare_mean(const struct compare_ratio *ratios, size_t n)
     double mean = n ? sum / (double)n : 0;
     return (struct compare_ratio){exp(mean), exp(mean - sqrt(below) / (double)(n ? n : 1)),
                                   exp(mean + sqrt(above) / (double)(n ? n : 1))};
+}
+
+struct compare_ratio compare_pairs(const double *a, const double *b, size_t n)
+{
+    struct compare_ratio r = {NAN, NAN, NAN};
+    cleanup_free double *ratios = calloc(n + 1, sizeof *ratios);
+    for (size_t i = 0; ratios && i < n; i++)
+        ratios[i] = b[i] > 0 ? a[i] / b[i] : 1;
+    if (!ratios || !n)
+        return r;
+    statistics_sort(ratios, n);
+    r.value = statistics_quantile(ratios, n, 0.5);
+    statistics_median_interval(ratios, n, Z95, &r.low, &r.high);
+    return r;
 }

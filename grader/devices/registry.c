@@ -30,9 +30,11 @@ const struct device *device_find(const char *name)
 
 const struct device_language *device_language_find(const struct device *device, const char *name)
 {
-    for (const struct device_language *l = device->languages; l->name; l++)
-        if (!strcmp(l->name, name))
+    for (const struct device_language *l = device->languages; l->name; l++) {
+        size_t n = strlen(l->name);
+        if (!strncmp(l->name, name, n) && (!name[n] || (l->interpreted && name[n] == ':')))
             return l;
+    }
     return NULL;
 }
 

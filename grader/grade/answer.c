@@ -8,6 +8,8 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "advice.h"
+#include "jails.h"
+#include "pythons.h"
 #include "state.h"
 
 static const char *const step_names[STEP_TIMES] = {"build_ms", "record_ms", "baseline_ms",
@@ -71,6 +73,9 @@ static json_t *result_json(const struct grade *g, kgrade_verdict verdict, double
         json_array_append_new(cases, case_result_json(&g->results[i], g->task, g->candidate.info));
     json_t *environment =
         result_environment(g->candidate.info, sandbox_level_of(g->engine->sandbox));
+    const json_t *python = g->python ? pythons_ask(g->engine, g->python, NULL) : NULL;
+    if (python)
+        json_object_set_new(environment, "python", json_deep_copy(python));
     if (g->device_state)
         json_object_set(environment, "device_state", g->device_state);
     return json_pack("{s:s, s:s, s:s, s:{s:s, s:s}, s:o, s:s, s:s, s:o, s:f, s:o, s:o, s:o, s:s}",
@@ -101,7 +106,6 @@ int grade_answer(struct grade *g, bool failed, kgrade_result **ret, kgrade_error
     }
     result->recording = g->public_recording;
     g->public_recording = (struct bytes){0};
-    telling_tell(&g->telling, "done", 1, 1);
     jails_ask_while_waiting(NULL, NULL); /* what follows only tidies up */
     *ret = result;
     return 0;

@@ -8,6 +8,7 @@
 
 #include "../../sandbox/base/fail.h"
 #include "../replay/replay.h"
+#include "pythons.h"
 
 static void add(json_t *checks, const char *name, bool ok, bool required, const char *detail,
                 const char *fix)
@@ -43,6 +44,8 @@ static void check_clock(json_t *checks)
 static bool check_compiler(json_t *checks, const struct device *device)
 {
     for (const struct device_language *l = device->languages; l->name; l++) {
+        if (l->interpreted)
+            continue;
         const char *argv[DEVICE_MAX_COMPILE_ARGS];
         kgrade_error err = {.code = ""};
         char name[64];
@@ -53,6 +56,32 @@ static bool check_compiler(json_t *checks, const struct device *device)
             return false;
     }
     return true;
+}
+
+static void check_pythons(kgrade *engine, json_t *checks)
+{
+    for (size_t i = 0; engine && i < engine->pythons.n; i++) {
+        struct python *python = &engine->pythons.items[i];
+        kgrade_error err = {.code = ""};
+        char name[64], detail[1200];
+        snprintf(name, sizeof name, "python: %s", python->name);
+        const json_t *about = pythons_ask(engine, python, &err);
+        if (!about) {
+            add(checks, name, false, false, err.message, err.hint);
+            continue;
+        }
+        int n = snprintf(detail, sizeof detail, "%s, Python %s", python->path,
+                         json_string_value(json_object_get(about, "version")));
+        const char *framework;
+        json_t *version;
+        json_object_foreach(json_object_get(about, "frameworks"), framework, version)
+        {
+            if (n < (int)sizeof detail)
+                n += snprintf(detail + n, sizeof detail - (size_t)n, ", %s %s", framework,
+                              json_string_value(version));
+        }
+        add(checks, name, true, false, detail, "");
+    }
 }
 
 /* A device works when its replayer opens in its jail. */
@@ -107,6 +136,7 @@ int kgrade_doctor(const kgrade_options *options, char **ret_json, kgrade_error *
         bool works = check_device(engine, checks, device_registry[i], problem.message);
         working += compiles && works;
     }
+    check_pythons(engine, checks);
     kgrade_close(engine);
     bool ready =
         opened && working > 0 && (level == SANDBOX_FULL || (options && options->allow_reduced));

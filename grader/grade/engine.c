@@ -14,7 +14,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
-#include "jails.h"
+#include "workers.h"
 #include "slot.h"
 
 #define SCRATCH_PREFIX "kgrade."
@@ -189,7 +189,9 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     engine->scratch_lock = -1;
     engine->options = *options;
     engine->options.prefix = engine->options.tasks = engine->options.cache = NULL;
+    engine->options.python = NULL;
     pthread_mutex_init(&engine->tasks_lock, NULL);
+    pthread_mutex_init(&engine->pythons_lock, NULL);
     pthread_mutex_init(&engine->cache_lock, NULL);
     for (size_t i = 0; i < ENGINE_MAX_DEVICES && device_registry[i]; i++) {
         slot_init(&engine->slots[i], device_registry[i]);
@@ -202,7 +204,8 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
         snprintf(engine->tasks_folder, sizeof engine->tasks_folder, "%.3000s/share/kgrade/tasks",
                  engine->prefix);
     json_object_seed(0); /* before any thread, as jansson asks */
-    if (make_folders(engine, options, err) ||
+    if (python_list_parse(options->python, &engine->pythons, err) ||
+        make_folders(engine, options, err) ||
         task_set_load(engine->tasks_folder, &engine->tasks, err) || start_sandbox(engine, err)) {
         kgrade_close(engine);
         return -1;
@@ -231,6 +234,8 @@ void kgrade_close(kgrade *engine)
         bytes_free(&engine->references[i].library);
     for (size_t i = 0; i < engine->n_slots; i++)
         slot_destroy(&engine->slots[i]);
+    python_list_clear(&engine->pythons);
+    pthread_mutex_destroy(&engine->pythons_lock);
     pthread_mutex_destroy(&engine->cache_lock);
     pthread_mutex_destroy(&engine->tasks_lock);
     if (engine->scratch_folder[0])

@@ -8,6 +8,7 @@
 #include "../../sandbox/sandbox.h"
 #include "../device.h"
 #include "../finding.h"
+#include "../python/interpreter.h"
 #include "../recording.h"
 #include "../task/set.h"
 
@@ -46,12 +47,13 @@ struct worker {
 #define SPARE_RECORDERS 2
 #define SPARE_REPLAYERS 2
 #define SPARE_JUDGES 1
-#define SPARES (SPARE_RECORDERS + SPARE_REPLAYERS + SPARE_JUDGES)
+#define SPARES (SPARE_RECORDERS * (1 + PYTHON_MAX) + SPARE_REPLAYERS + SPARE_JUDGES)
 
 /* A worker that was started ahead of time and waits for a grade.  It serves one; nothing of a candidate is in it. */
 struct spare {
     enum device_step step;
-    struct worker worker; /* jail NULL: a free place */
+    const struct python *python; /* NULL: none; see worker_start */
+    struct worker worker;        /* jail NULL: a free place */
 };
 
 /* What is known of a device's state; see health.h. */
@@ -117,8 +119,10 @@ struct kgrade {
     char scratch_folder[ENGINE_MAX_PATH]; /* of this engine; removed at the end */
     int scratch_lock;                     /* held while the folder is in use */
     struct sandbox *sandbox;
-    pthread_mutex_t tasks_lock; /* held for moments only */
-    struct task_set *tasks;     /* take a reference with engine_tasks */
+    struct python_list pythons;
+    pthread_mutex_t pythons_lock; /* guards what is known of them */
+    pthread_mutex_t tasks_lock;   /* held for moments only */
+    struct task_set *tasks;       /* take a reference with engine_tasks */
     struct device_slot slots[ENGINE_MAX_DEVICES];
     size_t n_slots;
     pthread_mutex_t cache_lock;

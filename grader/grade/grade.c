@@ -11,6 +11,7 @@
 #include "../../sandbox/base/fail.h"
 #include "grade.h"
 #include "health.h"
+#include "jails.h"
 #include "slot.h"
 #include "state.h"
 
@@ -25,6 +26,7 @@ static void grade_free(struct grade *g)
     grade_close_workers(g, &g->graves);
     graves_wait(&g->graves);
     recording_free(g->recording);
+    recording_free(g->again);
     json_decref(g->device_state);
     bytes_free(&g->library);
     bytes_free(&g->public_recording);
@@ -110,7 +112,7 @@ static int hold_device(struct grade *g, bool record_it, kgrade_result **ret, kgr
         health_after(g->engine, g->slot, &g->finding, g->telling.cancelled);
     slot_give(g->slot);
     if (ahead)
-        spares_fill(g->engine, g->slot);
+        spares_fill(g->engine, g->slot, NULL);
     return result;
 }
 
@@ -122,13 +124,14 @@ int grade_source(kgrade *engine, const struct task *task, const struct device *d
     if (!g)
         return fail(err, "out_of_memory", NULL, "No memory for a grade.");
     g->language = language;
+    g->python = language->interpreted ? python_find(&engine->pythons, request->language) : NULL;
     g->source = request->source;
     g->source_size = request->source_size;
     if (request->id)
         memcpy(g->id, request->id, KGRADE_ID_DIGITS);
     grade_choose_cases(g);
     if (device->start_ahead)
-        spares_fill(engine, g->slot); /* they get ready while the compiler works */
+        spares_fill(engine, g->slot, g->python); /* they get ready while the compiler works */
     /* What does not compile need not wait for the device. */
     return grade_build(g) ? conclude(g, -1, ret, err) : hold_device(g, true, ret, err);
 }
@@ -146,6 +149,6 @@ int grade_recording(kgrade *engine, const struct task *task, const struct device
         return -1;
     grade_choose_cases(g);
     if (device->start_ahead)
-        spares_fill(engine, g->slot);
+        spares_fill(engine, g->slot, NULL);
     return hold_device(g, false, ret, err);
 }

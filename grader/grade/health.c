@@ -13,6 +13,7 @@
 #include "../replay/replay.h"
 #include "baseline.h"
 #include "jails.h"
+#include "workers.h"
 #include "slot.h"
 
 /* --- the health kernel --- */
@@ -113,9 +114,8 @@ static void renew_spares(kgrade *engine, struct device_slot *slot)
     if (!slot->device->start_ahead)
         return;
     spares_end(slot);
-    spares_fill(
-        engine,
-        slot); /* the check takes its workers from these, and the others get ready meanwhile */
+    /* The check takes its workers from these, and the others get ready meanwhile. */
+    spares_fill(engine, slot, NULL);
 }
 
 static void note(struct device_slot *slot, bool works, const struct finding *f, uint64_t start)

@@ -3,118 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
+#include "spec.h"
 
-#define BUILD_MAX_PRODUCT_BYTES (256u << 20)
-#define BUILD_MEMORY_BYTES (8ull << 30)
-#define TMP_BYTES (1ull << 30)
-#define JAIL_TOTAL_BYTES                                                                           \
-    (64ull << 30)             /* of one jail, with its files in /tmp; libraries of GPUs are large */
-#define JAIL_TOTAL_PERCENT 75 /* of the machine's memory, if that is less */
-#define LOADER_FAILED 127     /* what the dynamic loader exits with when a library is missing */
 #define ASK_EVERY_NS (100 * IO_NS_PER_MS)
 #define DEATH_WAIT_NS (10 * IO_NS_PER_S)
-#define HANG_UP_WAIT_NS                                                                            \
-    (2 * IO_NS_PER_S) /* from the end of a connection to the end of its process */
-
-/* What every jail sees of the machine: programs and libraries, nothing else.  /bin and /lib are links into /usr,
- * which the sandbox makes. */
-static const struct jail_bind common_binds[] = {
-    {.source = "/usr"},
-    {.source = "/etc/alternatives", .optional = true},
-    {.source = "/etc/ld.so.cache", .optional = true},
-};
-
-#define N_COMMON (sizeof common_binds / sizeof common_binds[0])
-
-static size_t gather_binds(const struct device *device, enum device_step step,
-                           struct jail_bind binds[JAIL_MAX_BINDS])
-{
-    memcpy(binds, common_binds, sizeof common_binds);
-    size_t n = N_COMMON;
-    if (device)
-        n += device->binds(step, binds + n, JAIL_MAX_BINDS - n);
-    return n;
-}
-
-static size_t gather_environment(const struct device *device, enum device_step step,
-                                 const char **env, size_t max)
-{
-    static const char *const common[] = {"PATH=/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
-                                         "TMPDIR=/tmp"};
-    size_t n = sizeof common / sizeof common[0];
-    memcpy(env, common, sizeof common);
-    if (device)
-        n += device->environment(step, env + n, max - n - 1);
-    env[n] = NULL;
-    return n;
-}
-
-static enum jail_policy policy_of(const struct device *device, enum device_step step)
-{
-    switch (step) {
-    case STEP_BUILD:
-        return JAIL_BUILD;
-    case STEP_RECORD:
-        return JAIL_RECORD;
-    case STEP_REPLAY:
-        return JAIL_REPLAY;
-    case STEP_JUDGE:
-        break;
-    }
-    return device->judge_needs_driver ? JAIL_REPLAY : JAIL_JUDGE;
-}
-
-static uint64_t total_bytes(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || size <= 0)
-        return JAIL_TOTAL_BYTES;
-    uint64_t share = (uint64_t)pages / 100 * JAIL_TOTAL_PERCENT * (uint64_t)size;
-    return share < JAIL_TOTAL_BYTES ? share : JAIL_TOTAL_BYTES;
-}
-
-/* Half of the machine: a build that takes all of it would disturb what is being timed. */
-static uint64_t build_cpu_percent(void)
-{
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return cpus > 2 ? 50 * (uint64_t)cpus : 100;
-}
-
-static struct jail_limits limits_of(const struct device *device, enum device_step step,
-                                    uint64_t wall_ns)
-{
-    struct jail_limits limits = {.wall_ns = wall_ns,
-                                 .cpu_seconds = 0,
-                                 .memory_bytes = device ? device->memory_bytes : 0,
-                                 .memory_total_bytes = total_bytes(),
-                                 .file_bytes = JAILS_MAX_OUTPUT_BYTES,
-                                 .tmp_bytes = TMP_BYTES,
-                                 .processes = 64,
-                                 .open_files = 256};
-    if (step == STEP_BUILD) {
-        limits.memory_bytes = BUILD_MEMORY_BYTES;
-        if (limits.memory_total_bytes > BUILD_MEMORY_BYTES)
-            limits.memory_total_bytes = BUILD_MEMORY_BYTES;
-        limits.cpu_percent = build_cpu_percent();
-        limits.file_bytes = BUILD_MAX_PRODUCT_BYTES;
-        limits.processes = 128;
-    } else if (step == STEP_REPLAY) {
-        limits.file_bytes = TASK_MAX_CASE_BYTES; /* the arena is a file, too */
-    } else if (step == STEP_JUDGE) {
-        limits.memory_bytes = 0;
-    }
-    return limits;
-}
 
 int jails_memory_file(const char *name, const void *data, size_t size, kgrade_error *err)
 {
@@ -136,84 +37,6 @@ int jails_memory_file(const char *name, const void *data, size_t size, kgrade_er
     return steal_fd(&fd);
 }
 
-int worker_start(kgrade *engine, const struct device *device, enum device_step step,
-                 uint64_t wall_ns, struct worker *ret, kgrade_error *err)
-{
-    const char *name = step == STEP_RECORD   ? device->recorder
-                       : step == STEP_REPLAY ? device->replayer
-                                             : device->judge;
-    char program[ENGINE_MAX_PATH];
-    engine_program(engine, name, program);
-    struct jail_bind binds[JAIL_MAX_BINDS];
-    size_t n = gather_binds(device, step, binds);
-    if (n == JAIL_MAX_BINDS)
-        return fail(err, "too_many_binds", NULL, "The jail of %s would need more than %d binds.",
-                    name, JAIL_MAX_BINDS);
-    binds[n++] = (struct jail_bind){.source = program};
-    const char *env[32], *argv[] = {program, NULL};
-    gather_environment(device, step, env, sizeof env / sizeof env[0]);
-
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-        return fail_errno(err, "io_failed", NULL, "A socket pair could not be made");
-    cleanup_close int ours = pair[0], theirs = pair[1];
-    cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);
-    if (output < 0 || fcntl(output, F_SETFL, O_APPEND))
-        return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be made");
-    const struct jail_spec spec = {.policy = policy_of(device, step),
-                                   .argv = argv,
-                                   .env = env,
-                                   .workdir = "/tmp",
-                                   .binds = binds,
-                                   .n_binds = n,
-                                   .stdin_fd = -1,
-                                   .stdout_fd = output,
-                                   .stderr_fd = output,
-                                   .fds = &theirs,
-                                   .n_fds = 1,
-                                   .limits = limits_of(device, step, wall_ns)};
-    if (jail_spawn(engine->sandbox, &spec, &ret->jail, err))
-        return -1;
-    ret->socket = steal_fd(&ours);
-    ret->output = steal_fd(&output);
-    return 0;
-}
-
-void worker_end(struct worker *worker)
-{
-    jail_free(worker->jail);
-    worker->jail = NULL;
-    if (worker->socket >= 0)
-        close(worker->socket);
-    if (worker->output >= 0)
-        close(worker->output);
-    worker->socket = worker->output = -1;
-}
-
-void worker_bury(struct worker *worker, struct graves *graves)
-{
-    static const struct worker none = WORKER_NONE;
-    if (!worker->jail)
-        return worker_end(worker);
-    jail_kill(worker->jail);
-    if (graves->n == GRAVES_MAX)
-        graves_wait(graves);
-    graves->workers[graves->n++] = *worker;
-    *worker = none;
-}
-
-void graves_wait(struct graves *graves)
-{
-    for (size_t i = 0; i < graves->n; i++)
-        worker_end(&graves->workers[i]);
-    graves->n = 0;
-}
-
-void worker_outcome_free(struct worker_outcome *outcome)
-{
-    wire_message_free(&outcome->message);
-}
-
 static _Thread_local struct {
     bool (*go_on)(void *data);
     void *data;
@@ -230,121 +53,10 @@ bool jails_go_on(void)
     return !asked.go_on || asked.go_on(asked.data);
 }
 
-static uint64_t next_question(uint64_t deadline)
+uint64_t jails_next_question(uint64_t deadline)
 {
     uint64_t next = io_now() + ASK_EVERY_NS;
     return next < deadline ? next : deadline;
-}
-
-/* Whether something can be read before the deadline; false also when the wait was cancelled. */
-static bool wait_for_answer(const struct worker *worker, uint64_t deadline, bool *ret_cancelled)
-{
-    for (;;) {
-        struct pollfd p = {.fd = worker->socket, .events = POLLIN};
-        if (poll(&p, 1, io_poll_timeout(next_question(deadline))) > 0)
-            return true;
-        *ret_cancelled = !jails_go_on();
-        if (*ret_cancelled || io_now() >= deadline)
-            return false;
-    }
-}
-
-/* Whether a worker that has hung up ends by itself; one that lives on is up to something. */
-static bool is_gone(const struct worker *worker)
-{
-    struct pollfd p = {.fd = jail_poll_fd(worker->jail), .events = POLLIN};
-    return poll(&p, 1, io_poll_timeout(io_now() + HANG_UP_WAIT_NS)) > 0;
-}
-
-/* The worker is gone or must go: learns how it ended. */
-static void settle(struct worker *worker, struct worker_outcome *ret)
-{
-    kgrade_error err = {.code = ""};
-    if (jail_wait(worker->jail, io_now() + DEATH_WAIT_NS, &ret->status, &err)) {
-        ret->status.end = JAIL_NOT_STARTED;
-        ret->status.error = err;
-    }
-}
-
-void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
-                    int fd, uint64_t deadline, struct worker_outcome *ret)
-{
-    kgrade_error err = {.code = ""};
-    *ret = (struct worker_outcome){.message = {.fd = -1}};
-    bool cancelled = false;
-    int failed = wire_send(worker->socket, request, blob, blob_size, fd, deadline, &err);
-    while (!failed) {
-        wire_message_free(&ret->message);
-        /* Past the deadline, receiving says so itself. */
-        wait_for_answer(worker, deadline, &cancelled);
-        if (cancelled)
-            break;
-        failed = wire_receive(worker->socket, &ret->message, deadline, &err);
-        if (failed)
-            break;
-        const char *stage = json_string_value(json_object_get(ret->message.json, "stage"));
-        if (stage) {
-            snprintf(ret->stage, sizeof ret->stage, "%.31s", stage);
-            continue;
-        }
-        json_t *ok = json_object_get(ret->message.json, "ok");
-        if (json_is_boolean(ok)) {
-            ret->answer = json_is_true(ok) ? WORKER_ANSWERED : WORKER_REFUSED;
-            return;
-        }
-        failed = fail(&err, "wire_invalid", NULL, "An answer has no \"ok\".");
-    }
-    if (cancelled)
-        ret->answer = WORKER_CANCELLED;
-    else if (failed < 0 && !strcmp(err.code, "io_timeout"))
-        ret->answer = WORKER_LATE;
-    else if (failed < 0 &&
-             (!strcmp(err.code, "wire_invalid") || !strcmp(err.code, "out_of_memory")))
-        ret->answer = WORKER_GARBLED;
-    else
-        ret->answer = WORKER_DIED;
-    if (ret->answer == WORKER_DIED && !is_gone(worker))
-        ret->answer = WORKER_GARBLED;
-    if (ret->answer != WORKER_DIED)
-        jail_kill(worker->jail);
-    settle(worker, ret);
-    if (ret->answer == WORKER_DIED && ret->status.end == JAIL_DEADLINE)
-        ret->answer = WORKER_LATE;
-}
-
-int worker_fault(const struct worker_outcome *o, const char *who, struct finding *finding)
-{
-    const json_t *json = o->message.json;
-    const char *code = json_string_value(json_object_get(json, "code"));
-    switch (o->answer) {
-    case WORKER_REFUSED:
-        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, code ? code : "worker_failed",
-                           json_string_value(json_object_get(json, "hint")), "%s",
-                           json_string_value(json_object_get(json, "message")));
-    case WORKER_LATE:
-        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_timeout",
-                           "Try again; raise the timeout if it stays.",
-                           "The %s did not answer in time.", who);
-    case WORKER_DIED:
-        if (o->status.end == JAIL_NOT_STARTED)
-            return finding_infrastructure(finding, &o->status.error);
-        if (o->status.end == JAIL_EXITED && o->status.code == LOADER_FAILED)
-            return finding_set(
-                finding, KGRADE_INFRASTRUCTURE_ERROR, "device_unavailable",
-                "Install the device's driver; `kgrade doctor` shows what is missing.",
-                "The device's %s cannot start here: its libraries are missing.", who);
-        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_died",
-                           "Run `kgrade doctor`.", "The %s ended unexpectedly (%s %d).", who,
-                           o->status.end == JAIL_SIGNALLED ? "signal" : "status", o->status.code);
-    case WORKER_CANCELLED:
-        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
-                           "The grade was cancelled.");
-    case WORKER_ANSWERED:
-    case WORKER_GARBLED:
-        break;
-    }
-    return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_garbled",
-                       "Run `kgrade doctor`.", "The %s sent something that is not a message.", who);
 }
 
 /* Keeps what is valid UTF-8 and printable; anything else becomes '?'. */
@@ -410,11 +122,6 @@ char *jails_log(int output_fd)
     return text;
 }
 
-char *worker_log(const struct worker *worker)
-{
-    return jails_log(worker->output);
-}
-
 static int write_file(const char *folder, const struct bundle_file *file, kgrade_error *err)
 {
     cleanup_free char *path = NULL;
@@ -430,7 +137,7 @@ static int wait_for_end(struct jail *jail, uint64_t deadline, struct jail_status
 {
     for (;;) {
         kgrade_error why = {.code = ""};
-        if (jail_wait(jail, next_question(deadline), ret, &why) == 0)
+        if (jail_wait(jail, jails_next_question(deadline), ret, &why) == 0)
             return 0;
         if (strcmp(why.code, "io_timeout") || io_now() >= deadline) {
             *err = why;
@@ -439,6 +146,44 @@ static int wait_for_end(struct jail *jail, uint64_t deadline, struct jail_status
         if (!jails_go_on())
             return fail(err, "cancelled", NULL, "The grade was cancelled.");
     }
+}
+
+int jails_run(kgrade *engine, const char *const *argv, const struct python *python,
+              uint64_t wall_ns, char **ret, kgrade_error *err)
+{
+    struct jail_bind binds[JAIL_MAX_BINDS];
+    size_t n = spec_binds(NULL, STEP_BUILD, binds);
+    if (python)
+        n += python_binds(python, binds + n, JAIL_MAX_BINDS - n);
+    const char *env[32];
+    spec_environment(NULL, STEP_BUILD, env, sizeof env / sizeof env[0]);
+    cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);
+    if (output < 0 || fcntl(output, F_SETFL, O_APPEND))
+        return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be made");
+    struct jail_status status;
+    const struct jail_spec spec = {.policy = JAIL_BUILD,
+                                   .argv = argv,
+                                   .env = env,
+                                   .workdir = "/tmp",
+                                   .binds = binds,
+                                   .n_binds = n,
+                                   .stdin_fd = -1,
+                                   .stdout_fd = output,
+                                   .stderr_fd = -1,
+                                   .limits = spec_limits(NULL, STEP_BUILD, NULL, wall_ns)};
+    cleanup_jail struct jail *jail = NULL;
+    if (jail_spawn(engine->sandbox, &spec, &jail, err) ||
+        wait_for_end(jail, io_now() + wall_ns + DEATH_WAIT_NS, &status, err))
+        return -1;
+    if (status.end == JAIL_NOT_STARTED) {
+        *err = status.error;
+        return -1;
+    }
+    if (status.end != JAIL_EXITED || status.code != 0)
+        return fail(err, "program_failed", NULL, "%s ended with %s %d.", argv[0],
+                    status.end == JAIL_EXITED ? "status" : "signal", status.code);
+    *ret = jails_log(output);
+    return *ret ? 0 : fail(err, "program_failed", NULL, "%s said nothing.", argv[0]);
 }
 
 static int run_compiler(kgrade *engine, const struct build_input *input, const char *folder,
@@ -459,14 +204,14 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
         if (write_file(folder, &input->files[i], err))
             return -1;
     struct jail_bind binds[JAIL_MAX_BINDS];
-    size_t n = gather_binds(input->device, STEP_BUILD, binds);
+    size_t n = spec_binds(input->device, STEP_BUILD, binds);
     if (n + 2 > JAIL_MAX_BINDS)
         return fail(err, "too_many_binds", NULL, "The build jail would need more than %d binds.",
                     JAIL_MAX_BINDS);
     binds[n++] = (struct jail_bind){.source = src, .target = "/src"};
     binds[n++] = (struct jail_bind){.source = out, .target = "/out", .writable = true};
     const char *env[32];
-    gather_environment(input->device, STEP_BUILD, env, sizeof env / sizeof env[0]);
+    spec_environment(input->device, STEP_BUILD, env, sizeof env / sizeof env[0]);
     cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);
     if (output < 0 || fcntl(output, F_SETFL, O_APPEND))
         return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be made");
@@ -479,7 +224,7 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
                                    .stdin_fd = -1,
                                    .stdout_fd = output,
                                    .stderr_fd = output,
-                                   .limits = limits_of(NULL, STEP_BUILD, wall_ns)};
+                                   .limits = spec_limits(NULL, STEP_BUILD, NULL, wall_ns)};
     cleanup_jail struct jail *jail = NULL;
     if (jail_spawn(engine->sandbox, &spec, &jail, err) ||
         wait_for_end(jail, io_now() + wall_ns + DEATH_WAIT_NS, ret_status, err))
@@ -530,5 +275,5 @@ int jails_build(kgrade *engine, const struct build_input *input, uint64_t wall_n
     struct stat st;
     if (lstat(product, &st) || !S_ISREG(st.st_mode))
         return 1;
-    return io_read_file(product, BUILD_MAX_PRODUCT_BYTES, ret, err);
+    return io_read_file(product, SPEC_BUILD_PRODUCT_BYTES, ret, err);
 }

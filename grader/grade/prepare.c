@@ -90,16 +90,19 @@ static int record_part(struct grade *g, size_t first, size_t n, bool secret)
 {
     struct host_overhead overheads[GRADE_MAX_CASES];
     memset(overheads, 0, sizeof overheads);
-    const struct record_request request = {.device = g->device,
-                                           .task = g->task,
-                                           .cases = g->cases + first,
-                                           .n_cases = n,
-                                           .warm_calls = secret ? 1 : WARM_CALLS,
-                                           .secret = secret,
-                                           .library = &g->library,
-                                           .graves = &g->graves};
+    struct record_request request = {.device = g->device,
+                                     .task = g->task,
+                                     .cases = g->cases + first,
+                                     .n_cases = n,
+                                     .warm_calls = secret ? 1 : WARM_CALLS,
+                                     .secret = secret,
+                                     .library = &g->library,
+                                     .python = g->python,
+                                     .graves = &g->graves};
     if (n == 0)
         return 0;
+    if (secret && grade_choose_again(g, &request))
+        return -1;
     g->recording_from = first;
     if (record_cases(g->engine, &request, g->recording, overheads, record_told, g, &g->finding))
         return -1;

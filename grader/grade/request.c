@@ -44,8 +44,9 @@ static int check_names(const struct task_set *tasks, const char *task, const cha
     return 0;
 }
 
-static int check_request(const struct task_set *tasks, const kgrade_request *r,
-                         const struct task **ret_task, const struct device **ret_device,
+static int check_request(const struct task_set *tasks, struct python_list *pythons,
+                         const kgrade_request *r, const struct task **ret_task,
+                         const struct device **ret_device,
                          const struct device_language **ret_language, kgrade_error *err)
 {
     if (check_names(tasks, r->task, r->device, ret_task, ret_device, err))
@@ -56,6 +57,11 @@ static int check_request(const struct task_set *tasks, const kgrade_request *r,
                     KGRADE_ID_DIGITS);
     *ret_language =
         r->language ? device_language_find(*ret_device, r->language) : (*ret_device)->languages;
+    if (*ret_language && (*ret_language)->interpreted && !python_find(pythons, r->language))
+        return fail(err, "no_python",
+                    "Name one with --python or `python =` in the configuration; `kgrade doctor` "
+                    "shows those that there are.",
+                    "There is no interpreter for the language \"%s\".", quote(r->language).text);
     if (!*ret_language)
         return fail(err, "unknown_language", "Leave the language out to get the device's first.",
                     "Device \"%s\" does not take the language \"%s\"; its first is \"%s\".",
@@ -80,7 +86,7 @@ int kgrade_check_request(kgrade *engine, const kgrade_request *request, kgrade_e
     const struct task *task;
     const struct device *device;
     const struct device_language *language;
-    return check_request(tasks, request, &task, &device, &language, err);
+    return check_request(tasks, &engine->pythons, request, &task, &device, &language, err);
 }
 
 /* What does not build has no calls; what the machine could not do it cannot do again. */
@@ -102,6 +108,14 @@ static int add_profile(kgrade_result *result, const char *report, kgrade_error *
     return 0;
 }
 
+/* Nothing can be cancelled any more. */
+static int tell_done(kgrade_progress progress, void *data)
+{
+    if (progress)
+        progress(data, "done", 1, 1);
+    return 0;
+}
+
 int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress progress,
                  void *data, kgrade_result **ret, kgrade_error *err)
 {
@@ -109,7 +123,7 @@ int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress 
     const struct task *task;
     const struct device *device;
     const struct device_language *language;
-    if (check_request(tasks, request, &task, &device, &language, err))
+    if (check_request(tasks, &engine->pythons, request, &task, &device, &language, err))
         return -1;
     kgrade_result *result = NULL;
     if (grade_source(engine, task, device, language, request, progress, data, &result, err))
@@ -123,7 +137,7 @@ int kgrade_grade(kgrade *engine, const kgrade_request *request, kgrade_progress 
         return -1;
     }
     *ret = result;
-    return 0;
+    return tell_done(progress, data);
 }
 
 int kgrade_profile(kgrade *engine, const kgrade_request *request,
@@ -134,10 +148,12 @@ int kgrade_profile(kgrade *engine, const kgrade_request *request,
     const struct task *task;
     const struct device *device;
     const struct device_language *language;
-    if (check_request(tasks, request, &task, &device, &language, err))
+    if (check_request(tasks, &engine->pythons, request, &task, &device, &language, err))
         return -1;
     return profile_source(engine, task, device, language, request, options, progress, data,
-                          ret_json, err);
+                          ret_json, err)
+               ? -1
+               : tell_done(progress, data);
 }
 
 int kgrade_compare(kgrade *engine, const kgrade_request *a, const kgrade_request *b,
@@ -147,13 +163,16 @@ int kgrade_compare(kgrade *engine, const kgrade_request *a, const kgrade_request
     struct compare_request request = {.sides = {a, b}};
     const struct task *task;
     const struct device *device;
-    if (check_request(tasks, a, &request.task, &request.device, &request.languages[0], err) ||
-        check_request(tasks, b, &task, &device, &request.languages[1], err))
+    if (check_request(tasks, &engine->pythons, a, &request.task, &request.device,
+                      &request.languages[0], err) ||
+        check_request(tasks, &engine->pythons, b, &task, &device, &request.languages[1], err))
         return -1;
     if (task != request.task || device != request.device)
         return fail(err, "different_requests", NULL,
                     "Both candidates must be for the same task and device.");
-    return compare_sources(engine, &request, progress, data, ret_json, err);
+    return compare_sources(engine, &request, progress, data, ret_json, err)
+               ? -1
+               : tell_done(progress, data);
 }
 
 int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_t size,
@@ -168,5 +187,7 @@ int kgrade_replay(kgrade *engine, const char *task_name, const void *data, size_
         check_names(tasks, task_name, recording->device, &task, &device, err))
         return -1;
     return grade_recording(engine, task, device, steal_pointer(&recording), progress, progress_data,
-                           ret, err);
+                           ret, err)
+               ? -1
+               : tell_done(progress, progress_data);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../../sandbox/base/cleanup.h"
+#include "../wire.h"
 
 const char *kgrade_verdict_name(kgrade_verdict verdict)
 {
@@ -71,11 +72,6 @@ void case_result_judge(struct case_result *r, struct judgement *j)
     j->correctness = NULL;
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 #define MAX_SAMPLE_NS 1e15 /* ten days; a replayer's word is not trusted to fit an integer */
 
 /* Whole nanoseconds: no clock resolves less. */
@@ -93,30 +89,32 @@ static json_t *series_json(const struct series *s, const struct sampling *sampli
 {
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:O?, s:O?, s:s, s:o}", "median_ns",
-        number(s->time.median), "mean_ns", number(s->time.mean), "min_ns", number(s->time.min),
-        "p10_ns", number(s->time.p10), "p90_ns", number(s->time.p90), "p99_ns", number(s->time.p99),
-        "stderr_ns", number(s->time.standard_error), "samples", (json_int_t)s->time.n,
-        "void_samples", (json_int_t)s->voids, "floor_ns", number(s->floor_ns), "resolution_ns",
+        wire_number_json(s->time.median), "mean_ns", wire_number_json(s->time.mean), "min_ns",
+        wire_number_json(s->time.min), "p10_ns", wire_number_json(s->time.p10), "p90_ns",
+        wire_number_json(s->time.p90), "p99_ns", wire_number_json(s->time.p99), "stderr_ns",
+        wire_number_json(s->time.standard_error), "samples", (json_int_t)s->time.n, "void_samples",
+        (json_int_t)s->voids, "floor_ns", wire_number_json(s->floor_ns), "resolution_ns",
         json_object_get(info, "resolution_ns"), "cache", json_object_get(info, "cache"), "stopped",
         sampling->stopped, "samples_ns", samples_json(s));
 }
 
 static json_t *roofline_json(const struct roofline *r)
 {
-    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o}", "fraction", number(r->fraction),
-                     "bound", r->bound, "bytes", (json_int_t)r->bytes, "operations",
-                     (json_int_t)r->operations, "memory_bytes_per_s", number(r->memory_bytes_per_s),
-                     "cache_bytes_per_s", number(r->cache_bytes_per_s), "operations_per_s",
-                     number(r->operations_per_s));
+    return json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o}", "fraction",
+                     wire_number_json(r->fraction), "bound", r->bound, "bytes",
+                     (json_int_t)r->bytes, "operations", (json_int_t)r->operations,
+                     "memory_bytes_per_s", wire_number_json(r->memory_bytes_per_s),
+                     "cache_bytes_per_s", wire_number_json(r->cache_bytes_per_s),
+                     "operations_per_s", wire_number_json(r->operations_per_s));
 }
 
 static json_t *overhead_json(const struct host_overhead *o)
 {
     return json_pack("{s:b, s:I, s:o, s:o, s:I, s:I, s:o}", "scored", 0, "cold_ns",
-                     (json_int_t)o->cold_ns, "warm_ns", number(o->warm_ns), "warm_p90_ns",
-                     number(o->warm_p90_ns), "calls", (json_int_t)o->calls, "launches",
+                     (json_int_t)o->cold_ns, "warm_ns", wire_number_json(o->warm_ns), "warm_p90_ns",
+                     wire_number_json(o->warm_p90_ns), "calls", (json_int_t)o->calls, "launches",
                      (json_int_t)o->launches, "per_launch_ns",
-                     o->launches ? number(o->warm_ns / o->launches) : json_null());
+                     o->launches ? wire_number_json(o->warm_ns / o->launches) : json_null());
 }
 
 static json_t *correctness_json(const struct case_result *r)
@@ -146,8 +144,9 @@ json_t *case_result_json(const struct case_result *r, const struct task *task, c
     json_object_set_new(json, "device_time", series_json(&s->candidate, s, info));
     json_object_set_new(json, "baseline", series_json(&s->baseline, s, info));
     json_object_set_new(json, "speedup",
-                        json_pack("{s:o, s:o, s:o, s:f}", "value", number(s->speedup), "low",
-                                  number(s->low), "high", number(s->high), "confidence", 0.95));
+                        json_pack("{s:o, s:o, s:o, s:f}", "value", wire_number_json(s->speedup),
+                                  "low", wire_number_json(s->low), "high",
+                                  wire_number_json(s->high), "confidence", 0.95));
     if (r->roofline.fraction >= 0)
         json_object_set_new(json, "roofline", roofline_json(&r->roofline));
     return json;

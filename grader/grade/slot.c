@@ -3,6 +3,7 @@
 
 #include "../../sandbox/base/condition.h"
 #include "jails.h"
+#include "workers.h"
 
 #define ASK_EVERY_NS (100 * IO_NS_PER_MS)
 

@@ -4,7 +4,7 @@
  */
 #include <poll.h>
 
-#include "jails.h"
+#include "workers.h"
 
 #define SPARE_LIFE_NS (20 * 3600 * IO_NS_PER_S) /* below the sandbox's limit of a day */
 
@@ -29,11 +29,12 @@ static void empty(struct spare *spare)
 }
 
 /* A spare of this kind that is alive; the dead are cleared away.  NULL: none. */
-static struct spare *find(struct device_slot *slot, enum device_step step)
+static struct spare *find(struct device_slot *slot, enum device_step step,
+                          const struct python *python)
 {
     for (size_t i = 0; i < SPARES; i++) {
         struct spare *spare = &slot->spares[i];
-        if (!spare->worker.jail || spare->step != step)
+        if (!spare->worker.jail || spare->step != step || spare->python != python)
             continue;
         if (!is_dead(&spare->worker))
             return spare;
@@ -44,28 +45,31 @@ static struct spare *find(struct device_slot *slot, enum device_step step)
 }
 
 int worker_take(kgrade *engine, const struct device *device, enum device_step step,
-                struct worker *ret, kgrade_error *err)
+                const struct python *python, struct worker *ret, kgrade_error *err)
 {
     struct device_slot *slot = engine_slot(engine, device);
     pthread_mutex_lock(&slot->spares_lock);
-    struct spare *spare = find(slot, step);
+    struct spare *spare = find(slot, step, python);
     if (spare) {
         *ret = spare->worker;
         empty(spare);
     }
     pthread_mutex_unlock(&slot->spares_lock);
-    return spare ? 0 : worker_start(engine, device, step, SPARE_LIFE_NS, ret, err);
+    return spare ? 0 : worker_start(engine, device, step, python, SPARE_LIFE_NS, ret, err);
 }
 
-static size_t count(const struct device_slot *slot, enum device_step step)
+static size_t count(const struct device_slot *slot, enum device_step step,
+                    const struct python *python)
 {
     size_t n = 0;
     for (size_t i = 0; i < SPARES; i++)
-        n += slot->spares[i].worker.jail && slot->spares[i].step == step;
+        n += slot->spares[i].worker.jail && slot->spares[i].step == step &&
+             slot->spares[i].python == python;
     return n;
 }
 
-static int add(kgrade *engine, struct device_slot *slot, enum device_step step)
+static int add(kgrade *engine, struct device_slot *slot, enum device_step step,
+               const struct python *python)
 {
     for (size_t i = 0; i < SPARES; i++) {
         struct spare *spare = &slot->spares[i];
@@ -73,21 +77,32 @@ static int add(kgrade *engine, struct device_slot *slot, enum device_step step)
             continue;
         empty(spare);
         spare->step = step;
-        return worker_start(engine, slot->device, step, SPARE_LIFE_NS, &spare->worker, NULL);
+        spare->python = python;
+        return worker_start(engine, slot->device, step, python, SPARE_LIFE_NS, &spare->worker,
+                            NULL);
     }
     return -1;
 }
 
-void spares_fill(kgrade *engine, struct device_slot *slot)
+static void fill(kgrade *engine, struct device_slot *slot, enum device_step step,
+                 const struct python *python)
 {
-    /* In the order in which a grade needs them. */
-    static const enum device_step steps[] = {STEP_REPLAY, STEP_RECORD, STEP_JUDGE};
+    find(slot, step, python); /* clears away the dead */
+    while (count(slot, step, python) < wanted(step) && add(engine, slot, step, python) == 0)
+        ;
+}
+
+void spares_fill(kgrade *engine, struct device_slot *slot, const struct python *python)
+{
     pthread_mutex_lock(&slot->spares_lock);
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        find(slot, steps[i]); /* clears away the dead */
-        while (count(slot, steps[i]) < wanted(steps[i]) && add(engine, slot, steps[i]) == 0)
-            ;
-    }
+    /* In the order in which a grade needs them; frameworks take seconds to import. */
+    for (size_t i = 0; i < engine->pythons.n; i++)
+        if (engine->options.keep_spares || python == &engine->pythons.items[i])
+            fill(engine, slot, STEP_RECORD, &engine->pythons.items[i]);
+    fill(engine, slot, STEP_REPLAY, NULL);
+    if (engine->options.keep_spares || !python)
+        fill(engine, slot, STEP_RECORD, NULL);
+    fill(engine, slot, STEP_JUDGE, NULL);
     pthread_mutex_unlock(&slot->spares_lock);
 }
 

@@ -26,6 +26,7 @@ struct grade {
     const struct device *device;
     struct device_slot *slot;
     const struct device_language *language; /* NULL when a recording is graded */
+    struct python *python; /* for an interpreted language, else NULL */
     const char *source;
     size_t source_size;
     char id[KGRADE_ID_DIGITS + 1];
@@ -41,6 +42,8 @@ struct grade {
     struct bytes library;
     struct recording *recording;
     struct bytes public_recording; /* without the hidden cases: may leave the house */
+    struct recording *again;       /* one benchmark case, by the recorder of the hidden ones */
+    size_t again_case;
     struct replay candidate, baseline;
     struct bytes code; /* of the candidate's kernels; see replay.h */
     struct graves graves;
@@ -67,9 +70,14 @@ int grade_take_device(struct grade *g); /* waits for it */
 int grade_open_candidate(struct grade *g);
 int grade_blame_recording(struct grade *g, const kgrade_error *err);
 
+/* again.c: whether the same call, recorded by two processes, is the same work.  First the case is chosen. */
+int grade_choose_again(struct grade *g, struct record_request *request);
+int grade_check_again(struct grade *g);
+
 /* timing.c: from a recording to figures. */
 int grade_open_workers(struct grade *g); /* what does not need the recording */
 int grade_replay(struct grade *g);
+int grade_fail_answer(struct grade *g, const struct case_result *r); /* a wrong one; -1 */
 void grade_close_workers(struct grade *g, struct graves *graves);
 
 /* answer.c: the result.  -1 without memory. */

@@ -43,7 +43,7 @@ static int one_judged_replay(struct grade *g, struct case_result *r)
     return result ? -1 : decide(g, r, &id, 1);
 }
 
-static int describe_failure(struct grade *g, const struct case_result *r)
+int grade_fail_answer(struct grade *g, const struct case_result *r)
 {
     static const struct {
         const char *code, *message, *hint;
@@ -80,7 +80,7 @@ static int check_case(struct grade *g, struct case_result *r)
 {
     if (replay_load(&g->candidate, g->task, r->task_case, &g->finding) || one_judged_replay(g, r))
         return -1;
-    return r->pass ? 0 : describe_failure(g, r);
+    return r->pass ? 0 : grade_fail_answer(g, r);
 }
 
 /* Benchmark cases too: a wrong kernel is not worth timing.  The code for the measurement is that of public cases: the replayers
@@ -195,7 +195,7 @@ static int sample_case(struct grade *g, struct case_result *r)
     if (result || decide(g, r, r->sampling.snapshots, r->sampling.n_snapshots))
         return -1;
     r->sampled = true;
-    return r->pass ? 0 : describe_failure(g, r);
+    return r->pass ? 0 : grade_fail_answer(g, r);
 }
 
 /* Clocks, temperature and what holds the device back, for whoever doubts a figure. */
@@ -317,7 +317,7 @@ int grade_replay(struct grade *g)
             return -1;
         g->step_ns[STEP_TIME_BASELINE] = io_now() - start;
     }
-    return measure(g);
+    return measure(g) || grade_check_again(g) ? -1 : 0;
 }
 
 /* All at once: a process takes its time to give a device back. */

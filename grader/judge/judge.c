@@ -7,6 +7,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../build/build.h"
+#include "../grade/jails.h"
 
 #define JUDGE_TIMEOUT_NS                                                                           \
     (300 * IO_NS_PER_S) /* a double-precision reference on one core can be slow */
@@ -59,7 +60,7 @@ int judge_open(kgrade *engine, const struct device *device, const char *target,
     if (build_reference(engine, task, &library, f) ||
         build_device_reference(engine, device, target, task, &reference, f))
         return -1;
-    if (worker_take(engine, device, STEP_JUDGE, &ret->worker, &err))
+    if (worker_take(engine, device, STEP_JUDGE, NULL, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     if (!ret->timeout_ns)
         ret->timeout_ns = JUDGE_TIMEOUT_NS;

@@ -2,7 +2,7 @@
 #ifndef KGRADE_JUDGE_H
 #define KGRADE_JUDGE_H
 
-#include "../grade/jails.h"
+#include "../grade/workers.h"
 
 /* A judge at work for one arena.  Initialise with JUDGE_NONE. */
 struct judge_client {

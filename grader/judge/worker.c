@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "worker.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -149,27 +148,22 @@ static void drop_snapshot(struct judge *j, struct snapshot *s)
 
 /* --- judging --- */
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *numbers(const double *values, size_t n)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(array, number(values[i]));
+        json_array_append_new(array, wire_number_json(values[i]));
     return array;
 }
 
 static json_t *comparison_json(const struct comparison *c, const char *param)
 {
-    json_t *json = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, s:o, s:o}}", "parameter",
-                             param, "count", (json_int_t)c->count, "bad", (json_int_t)c->bad, "nan",
-                             (json_int_t)c->nan, "unwritten", (json_int_t)c->unwritten, "norm",
-                             number(c->norm), "worst", "index", (json_int_t)c->worst_index, "error",
-                             number(c->worst_error), "expected", number(c->worst_expected), "got",
-                             number(c->worst_got));
+    json_t *json = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, s:o, s:o}}", "parameter", param, "count",
+        (json_int_t)c->count, "bad", (json_int_t)c->bad, "nan", (json_int_t)c->nan, "unwritten",
+        (json_int_t)c->unwritten, "norm", wire_number_json(c->norm), "worst", "index",
+        (json_int_t)c->worst_index, "error", wire_number_json(c->worst_error), "expected",
+        wire_number_json(c->worst_expected), "got", wire_number_json(c->worst_got));
     if (c->n_around && !comparison_passes(c))
         json_object_set_new(json, "around",
                             json_pack("{s:I, s:o, s:o}", "first", (json_int_t)c->around_first,
@@ -297,7 +291,7 @@ static int serve(struct judge *j, const struct wire_message *message, const char
 int judge_worker_main(const struct judge_device *device)
 {
     struct judge j = {.device = device};
-    worker_start_device(device->start);
+    worker_start_ahead(device->start);
     for (;;) {
         cleanup_message struct wire_message message = {.fd = -1};
         const char *op;

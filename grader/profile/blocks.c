@@ -10,7 +10,7 @@ int blocks_find(struct record_session *session, uint64_t round_ns, struct blocks
     double ns;
     uint64_t wall_ns;
     for (ret->calls = 1;; ret->calls *= 2) {
-        if (record_blocks(session, 0, 1, ret->calls, false, &ns, &wall_ns, f))
+        if (record_blocks(session, 1, ret->calls, false, &ns, &wall_ns, f))
             return -1;
         if (ns * ret->calls >= BLOCK_NS || wall_ns >= round_ns / 4 || ret->calls >= MOST_CALLS)
             break;

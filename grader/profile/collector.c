@@ -28,6 +28,7 @@ struct pointer {
 };
 
 struct ring {
+    atomic_bool taken; /* by a thread that lives */
     struct log_event *events;
     size_t n, room;
     uint64_t lost;
@@ -36,7 +37,9 @@ struct ring {
 
 static struct {
     struct ring rings[COLLECTOR_MAX_THREADS];
-    atomic_uint used; /* also counts threads beyond the last ring */
+    atomic_uint used;       /* rings that a thread has had */
+    pthread_key_t of_ended; /* gives back the ring of a thread that ends */
+    bool has_key;
     atomic_ullong threads_lost;
     atomic_ullong numbers;
     atomic_uint domains;
@@ -116,6 +119,8 @@ const char *collector_clock_name(void)
 
 /* --- from begin to end --- */
 
+static void give_back(void *ring);
+
 static bool ring_open(struct ring *ring, size_t room)
 {
     void *memory = mmap(NULL, room * sizeof *ring->events, PROT_READ | PROT_WRITE,
@@ -132,8 +137,13 @@ int collector_open(enum collector_clock clock, kgrade_error *err)
     for (unsigned i = 0; i < COLLECTOR_MAX_THREADS; i++)
         if (!ring_open(&collector.rings[i], i ? COLLECTOR_OTHER_EVENTS : COLLECTOR_EVENTS))
             return fail(err, "out_of_memory", NULL, "There is no memory for the log of ranges.");
+    collector.has_key = !pthread_key_create(&collector.of_ended, give_back);
+    if (!collector.has_key)
+        return fail(err, "out_of_memory", NULL, "There is no key for the logs of threads.");
+    collector.rings[0].taken = true; /* for good: its thread makes the calls */
     collector.tsc = clock == COLLECTOR_CLOCK_BEST && has_invariant_tsc();
     collector.used = 1;
+    collector.threads_lost = 0;
     collector.domains = LOG_DOMAIN_DEFAULT + 1;
     own = &collector.rings[0];
     read_both(&collector.opened_ticks, &collector.opened_ns);
@@ -148,6 +158,9 @@ void collector_close(void)
             munmap(collector.rings[i].events,
                    collector.rings[i].room * sizeof collector.rings[i].events[0]);
     memset(collector.rings, 0, sizeof collector.rings);
+    if (collector.has_key)
+        pthread_key_delete(collector.of_ended);
+    collector.has_key = false;
     own = NULL;
 }
 
@@ -226,10 +239,21 @@ unsigned collector_domain(const char *text)
 
 static struct ring *claim_ring(void)
 {
-    unsigned i = atomic_fetch_add(&collector.used, 1);
-    if (i < COLLECTOR_MAX_THREADS)
-        return own = &collector.rings[i];
-    atomic_fetch_sub(&collector.used, 1);
+    for (unsigned i = 0; i < COLLECTOR_MAX_THREADS; i++) {
+        struct ring *ring = &collector.rings[i];
+        bool taken = false;
+        if (!atomic_compare_exchange_strong_explicit(&ring->taken, &taken, true,
+                                                     memory_order_acquire, memory_order_relaxed))
+            continue;
+        if (pthread_setspecific(collector.of_ended, ring)) {
+            atomic_store(&ring->taken, false);
+            return NULL;
+        }
+        unsigned used = collector.used;
+        while (used < i + 1 && !atomic_compare_exchange_weak(&collector.used, &used, i + 1))
+            ;
+        return own = ring;
+    }
     return NULL;
 }
 
@@ -249,6 +273,17 @@ static inline struct log_event *next_event(struct ring *ring)
     if (ring)
         ring->lost++;
     return NULL;
+}
+
+/* Called when a thread ends.  What a destructor that comes later still notes goes into whatever log is free then. */
+static void give_back(void *data)
+{
+    struct ring *ring = data;
+    struct log_event *e = collector_is_active() ? next_event(ring) : NULL;
+    if (e)
+        *e = (struct log_event){ticks(), LOG_THREAD_ENDED};
+    own = NULL;
+    atomic_store_explicit(&ring->taken, false, memory_order_release);
 }
 
 static inline unsigned name_at(struct ring *ring, const char *text)
@@ -323,8 +358,7 @@ void collector_end(uint64_t number)
 
 unsigned collector_threads(void)
 {
-    unsigned used = collector.used;
-    return used < COLLECTOR_MAX_THREADS ? used : COLLECTOR_MAX_THREADS;
+    return collector.used;
 }
 
 struct collector_log collector_log(unsigned thread)

@@ -7,7 +7,8 @@
  * that runs at one speed whatever the processor does, else CLOCK_MONOTONIC.
  *
  * A log that is full counts what it drops; nothing grows.  The first thread that opens has the large log; up to
- * COLLECTOR_MAX_THREADS - 1 others get small ones when they first note something.
+ * COLLECTOR_MAX_THREADS - 1 others at once get small ones when they first note something.  A thread that ends leaves its log to
+ * the next one, which goes on in it.
  */
 #ifndef KGRADE_PROFILE_COLLECTOR_H
 #define KGRADE_PROFILE_COLLECTOR_H
@@ -63,7 +64,8 @@ struct collector_log {
     size_t n;
     uint64_t lost; /* did not fit */
 };
-unsigned collector_threads(void); /* that have noted something; the first is the one that opened */
+unsigned
+collector_threads(void); /* logs that were begun; the first is that of the thread that opened */
 struct collector_log collector_log(unsigned thread);
 uint64_t collector_threads_lost(void); /* entries of threads that got no log */
 

@@ -35,7 +35,7 @@ static int measure(struct control *c, enum variant first, struct finding *f)
             double ns;
             if (v < first)
                 continue;
-            if (record_blocks(session_of(c, v), 0, c->size.blocks, c->size.calls, v == ACTIVE, &ns,
+            if (record_blocks(session_of(c, v), c->size.blocks, c->size.calls, v == ACTIVE, &ns,
                               &wall_ns, f))
                 return -1;
             if (round)
@@ -67,12 +67,11 @@ int control_run(kgrade *engine, const struct record_request *request, json_t **r
 {
     __attribute__((cleanup(close_sessions))) struct control c = {
         .engine = engine, .sessions = {RECORD_SESSION_NONE, RECORD_SESSION_NONE}};
-    enum variant first = request->device->plain_recorder ? ABSENT : INACTIVE;
+    enum variant first = request->device->plain_recorder && !request->python ? ABSENT : INACTIVE;
     struct record_request plain = *request;
     plain.profile = RECORD_PROFILE_PLAIN;
-    if ((first == ABSENT &&
-         record_session_begin(engine, &plain, NULL, session_of(&c, ABSENT), f)) ||
-        record_session_begin(engine, request, NULL, session_of(&c, INACTIVE), f) ||
+    if ((first == ABSENT && record_session_begin(engine, &plain, session_of(&c, ABSENT), f)) ||
+        record_session_begin(engine, request, session_of(&c, INACTIVE), f) ||
         blocks_find(session_of(&c, INACTIVE), ROUND_NS, &c.size, f) || measure(&c, first, f))
         return -1;
     *ret = json_array();

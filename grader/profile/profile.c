@@ -9,6 +9,7 @@
 #include "../../sandbox/base/fail.h"
 #include "../build/build.h"
 #include "../grade/health.h"
+#include "../grade/jails.h"
 #include "../grade/slot.h"
 #include "../grade/telling.h"
 #include "../record/record.h"
@@ -17,6 +18,7 @@
 #include "control.h"
 #include "rows.h"
 #include "trace.h"
+#include "worker.h"
 
 #define MAX_NODEID 512
 
@@ -163,7 +165,9 @@ static struct record_request request_of(const struct profile *p)
                                    .cases = p->task_case,
                                    .n_cases = 1,
                                    .profile = RECORD_PROFILE,
-                                   .library = &p->library};
+                                   .library = &p->library,
+                                   .python =
+                                       python_find(&p->engine->pythons, p->request->language)};
 }
 
 static int run_process(struct profile *p, const char *phase, struct wire_message *message,
@@ -260,9 +264,10 @@ static int warm(struct profile *p)
         return -1;
     if (!a.n_end_to_end)
         return 0;
-    json_array_append_new(p->rows,
-                          rows_one(&p->common, "warm", "end_to_end", "inclusive", a.calls,
-                                   a.end_to_end, a.n_end_to_end, ROWS_BLOCK_POPULATION, 0, 0, 0));
+    json_auto_t *nothing_around = json_array();
+    json_array_append_new(p->rows, rows_one(&p->common, "warm", "end_to_end", "inclusive", a.calls,
+                                            a.end_to_end, a.n_end_to_end, ROWS_BLOCK_POPULATION, 0,
+                                            0, nothing_around));
     p->warm_ns = json_number_value(
         json_object_get(json_array_get(p->rows, json_array_size(p->rows) - 1), "median"));
     return 0;
@@ -289,7 +294,8 @@ static int hold_device(struct profile *p)
     struct device_slot *slot = engine_slot(p->engine, p->device);
     if (health_refuse(slot, &p->finding))
         return -1;
-    if (stop_if_cancelled(p, "building", 0, 1) || slot_take(slot))
+    /* Nothing is built yet, but nothing is done either: what waits for the device costs no time. */
+    if (stop_if_cancelled(p, "building", 1, 1) || slot_take(slot))
         return telling_cancelled(&p->telling, &p->finding);
     bool admitted = health_admit(p->engine, slot, &p->finding) == 0;
     int failed = admitted ? build_and_run(p) : -1;
@@ -360,6 +366,10 @@ int profile_source(kgrade *engine, const struct task *task, const struct device 
         .telling = {.progress = progress, .data = data, .what = "The profile"}};
     if (options)
         p.options = *options;
+    if (p.options.processes > PROFILE_MAX_PROCESSES || p.options.budget_ms > PROFILE_MAX_BUDGET_MS)
+        return fail(err, "bad_profile_options", "Leave them out to get the usual ones.",
+                    "A profile takes at most %u processes, and %u ms of warm calls.",
+                    PROFILE_MAX_PROCESSES, PROFILE_MAX_BUDGET_MS);
     if (!p.options.processes)
         p.options.processes = PROFILE_COLD_PROCESSES;
     if (!p.options.budget_ms)
@@ -380,7 +390,6 @@ int profile_source(kgrade *engine, const struct task *task, const struct device 
         return fail(err, "cancelled", NULL, "The profile was cancelled.");
     json_auto_t *json = report(&p, failed != 0);
     *ret_json = json ? json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    telling_tell(&p.telling, "done", 1, 1);
     return *ret_json ? 0
                      : fail(err, "out_of_memory", NULL, "The report could not be written as JSON.");
 }

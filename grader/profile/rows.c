@@ -9,13 +9,18 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../measure/statistics.h"
+#include "../wire.h"
 #include "groups.h"
 
 #define MAX_LAYER_NAME (LOG_MAX_NAME + 4)
+#define NO_LAYER SIZE_MAX
 
+/* Ranges of one name in one place: below the same ranges, on the same thread. */
 struct layer {
     char name[MAX_LAYER_NAME];
-    const char *group; /* of a function of the API; NULL for ranges */
+    uint64_t hash; /* of the name */
+    size_t parent; /* index, smaller than its own, or NO_LAYER */
+    bool function; /* of the API: its parent is its group */
     size_t thread, depth;
     double *inclusive, *self;
     size_t n, room;
@@ -24,6 +29,7 @@ struct layer {
 struct rows {
     struct layer *layers;
     size_t n, room, launches;
+    bool too_deep;
 };
 
 struct rows *rows_new(void)
@@ -47,28 +53,50 @@ size_t rows_launches(const struct rows *rows)
     return rows->launches;
 }
 
-static struct layer *layer_of(struct rows *rows, const char *prefix, const char *name,
-                              size_t thread, size_t depth)
+/* FNV-1a (Fowler, Noll, Vo). */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (; *text; text++)
+        hash = (hash ^ (uint8_t)*text) * 0x100000001b3;
+    return hash;
+}
+
+static bool grow(struct rows *rows)
+{
+    if (rows->n < rows->room)
+        return true;
+    size_t room = rows->room ? 2 * rows->room : 32;
+    struct layer *layers = realloc(rows->layers, room * sizeof *layers);
+    if (!layers)
+        return false;
+    rows->layers = layers;
+    rows->room = room;
+    return true;
+}
+
+/* The index of the layer, made when it is new; NO_LAYER: there is no room. */
+static size_t layer_of(struct rows *rows, size_t parent, bool function, const char *name,
+                       size_t thread)
 {
     char whole[MAX_LAYER_NAME];
-    snprintf(whole, sizeof whole, "%s%s", prefix, name);
-    for (size_t i = 0; i < rows->n; i++)
-        if (rows->layers[i].thread == thread && !strcmp(rows->layers[i].name, whole))
-            return &rows->layers[i];
-    if (rows->n == ROWS_MAX)
-        return NULL;
-    if (rows->n == rows->room) {
-        size_t room = rows->room ? 2 * rows->room : 32;
-        struct layer *layers = realloc(rows->layers, room * sizeof *layers);
-        if (!layers)
-            return NULL;
-        rows->layers = layers;
-        rows->room = room;
+    snprintf(whole, sizeof whole, "%s%s", function ? "api." : "", name);
+    uint64_t hash = hash_of(whole);
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct layer *l = &rows->layers[i];
+        if (l->hash == hash && l->parent == parent && l->thread == thread &&
+            l->function == function && !strcmp(l->name, whole))
+            return i;
     }
-    struct layer *layer = &rows->layers[rows->n++];
-    *layer = (struct layer){.thread = thread, .depth = depth};
+    size_t depth = parent == NO_LAYER ? 0 : rows->layers[parent].depth + 1;
+    rows->too_deep = rows->too_deep || depth > ROWS_MAX_DEPTH;
+    if (rows->too_deep || rows->n == ROWS_MAX || !grow(rows))
+        return NO_LAYER;
+    struct layer *layer = &rows->layers[rows->n];
+    *layer = (struct layer){
+        .hash = hash, .parent = parent, .function = function, .thread = thread, .depth = depth};
     memcpy(layer->name, whole, sizeof whole);
-    return layer;
+    return rows->n++;
 }
 
 static bool add_sample(struct layer *layer, double inclusive, double self)
@@ -92,10 +120,10 @@ static bool add_sample(struct layer *layer, double inclusive, double self)
 
 /* What is worked out of a thread's ranges before they are counted. */
 struct work {
-    const char **layers; /* the range's own name, or its group */
-    uint32_t *into;      /* the range that it is part of; its own index for most */
-    uint64_t *extra;     /* own time of those that are part of it */
-    uint32_t *depth;     /* of the range, not counting those that are part of another */
+    const char **names; /* the range's own name, or its group */
+    uint32_t *into;     /* the range that it is part of; its own index for most */
+    uint64_t *extra;    /* own time of those that are part of it */
+    size_t *layers;     /* of the range that it is part of */
 };
 
 static void merge(const struct spans *spans, const struct span_logs *logs, const struct work *w)
@@ -104,16 +132,19 @@ static void merge(const struct spans *spans, const struct span_logs *logs, const
         const struct span *s = &spans->list[i];
         const char *name = s->name < logs->n_names ? logs->names[s->name] : "?";
         bool api = s->domain == LOG_DOMAIN_API;
-        w->layers[i] = api ? groups_of(name) : name;
+        w->names[i] = api ? groups_of(name) : name;
         w->into[i] = i;
         /* Parents come first, so that theirs is known. */
-        if (api && s->parent != SPAN_NONE && !strcmp(w->layers[s->parent], w->layers[i]))
+        if (api && s->parent != SPAN_NONE && !strcmp(w->names[s->parent], w->names[i]))
             w->into[i] = w->into[s->parent];
-        if (s->parent != SPAN_NONE)
-            w->depth[i] = w->depth[s->parent] + (w->into[s->parent] == s->parent);
         if (w->into[i] != i)
             w->extra[w->into[i]] += span_self(s);
     }
+}
+
+static bool add_one(struct rows *rows, size_t layer, double inclusive, double self)
+{
+    return layer != NO_LAYER && add_sample(&rows->layers[layer], inclusive, self);
 }
 
 static int add_all(struct rows *rows, const struct spans *spans, const struct span_logs *logs,
@@ -123,20 +154,18 @@ static int add_all(struct rows *rows, const struct spans *spans, const struct sp
         const struct span *s = &spans->list[i];
         double inclusive = (double)s->inclusive * tick_ns;
         double self = (double)span_self(s) * tick_ns;
-        struct layer *layer;
+        w->layers[i] = w->layers[w->into[i]];
         if (w->into[i] == i) {
-            layer = layer_of(rows, "", w->layers[i], thread, w->depth[i]);
-            if (!layer || !add_sample(layer, inclusive, self + (double)w->extra[i] * tick_ns))
+            size_t around = s->parent == SPAN_NONE ? NO_LAYER : w->layers[s->parent];
+            w->layers[i] = layer_of(rows, around, false, w->names[i], thread);
+            if (!add_one(rows, w->layers[i], inclusive, self + (double)w->extra[i] * tick_ns))
                 return -1;
         }
         if (s->domain != LOG_DOMAIN_API)
             continue;
         const char *function = s->name < logs->n_names ? logs->names[s->name] : "?";
         rows->launches += groups_is_launch(function);
-        layer = layer_of(rows, "api.", function, thread, w->depth[i] + (w->into[i] == i));
-        if (layer)
-            layer->group = groups_of(function);
-        if (!layer || !add_sample(layer, inclusive, self))
+        if (!add_one(rows, layer_of(rows, w->layers[i], true, function, thread), inclusive, self))
             return -1;
     }
     return 0;
@@ -145,25 +174,25 @@ static int add_all(struct rows *rows, const struct spans *spans, const struct sp
 int rows_add(struct rows *rows, const struct spans *spans, const struct span_logs *logs,
              size_t thread, double tick_ns, kgrade_error *err)
 {
-    cleanup_free const char **layers = calloc(spans->n + 1, sizeof *layers);
+    cleanup_free const char **names = calloc(spans->n + 1, sizeof *names);
     cleanup_free uint32_t *into = calloc(spans->n + 1, sizeof *into);
     cleanup_free uint64_t *extra = calloc(spans->n + 1, sizeof *extra);
-    cleanup_free uint32_t *depth = calloc(spans->n + 1, sizeof *depth);
-    if (!layers || !into || !extra || !depth)
+    cleanup_free size_t *layers = calloc(spans->n + 1, sizeof *layers);
+    if (!names || !into || !extra || !layers)
         return fail(err, "out_of_memory", NULL, "There is no memory for %zu ranges.", spans->n);
-    const struct work work = {layers, into, extra, depth};
+    const struct work work = {names, into, extra, layers};
     merge(spans, logs, &work);
     if (!add_all(rows, spans, logs, thread, tick_ns, &work))
         return 0;
+    if (rows->too_deep)
+        return fail(err, "too_many_ranges", "Name fewer of the ranges that are within each other.",
+                    "Ranges are more than %u deep within each other.", ROWS_MAX_DEPTH);
     if (rows->n == ROWS_MAX)
         return fail(err, "too_many_ranges", "Give ranges of the same kind the same name.",
-                    "There are more than %u different ranges.", ROWS_MAX);
+                    "There are more than %u different ranges, those in different places counted "
+                    "apart.",
+                    ROWS_MAX);
     return fail(err, "out_of_memory", NULL, "There is no memory for the samples of ranges.");
-}
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static double median_deviation(const double *sorted, size_t n, double median)
@@ -179,51 +208,70 @@ static double median_deviation(const double *sorted, size_t n, double median)
 
 json_t *rows_one(const struct rows_common *c, const char *phase, const char *range,
                  const char *metric, size_t count, double *samples, size_t n,
-                 const char *population, size_t thread, size_t depth, double observer_ns)
+                 const char *population, size_t thread, double observer_ns, json_t *path)
 {
     struct summary s;
     statistics_sort(samples, n);
     statistics_summarise(samples, n, &s);
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, "
-        "s:o, s:b, s:I}",
+        "s:o, s:b, s:I, s:O}",
         "nodeid", c->nodeid, "operator", c->operator_name, "backend", c->backend, "phase", phase,
         "range", range, "metric", metric, "count", (json_int_t)count, "unit", "ns", "mean",
-        number(s.mean), "median", number(s.median), "min", number(s.min), "p10", number(s.p10),
-        "p90", number(s.p90), "p99", number(s.p99), "mad",
-        number(median_deviation(samples, n, s.median)), "population", population, "thread",
-        (json_int_t)thread, "observer_ns", number(observer_ns), "observer_sensitive",
-        observer_ns > 0 && observer_ns >= ROWS_OBSERVER_SHARE * s.median, "depth",
-        (json_int_t)depth);
+        wire_number_json(s.mean), "median", wire_number_json(s.median), "min",
+        wire_number_json(s.min), "p10", wire_number_json(s.p10), "p90", wire_number_json(s.p90),
+        "p99", wire_number_json(s.p99), "mad",
+        wire_number_json(median_deviation(samples, n, s.median)), "population", population,
+        "thread", (json_int_t)thread, "observer_ns", wire_number_json(observer_ns),
+        "observer_sensitive", observer_ns > 0 && observer_ns >= ROWS_OBSERVER_SHARE * s.median,
+        "depth", (json_int_t)json_array_size(path), "path", path);
 }
 
-static int write_layer(struct layer *l, const struct rows_common *common, const char *phase,
-                       const char *population, double observer_ns, json_t *to)
+/* What the rows of a phase have in common, and where they go. */
+struct writing {
+    struct rows *rows;
+    const struct rows_common *common;
+    const char *phase, *population;
+    double observer_ns;
+    json_t *path; /* of what is being written */
+    json_t *to;
+};
+
+static int write_layer(const struct writing *w, const struct layer *l)
 {
-    json_t *inclusive = rows_one(common, phase, l->name, "inclusive", l->n, l->inclusive, l->n,
-                                 population, l->thread, l->depth, observer_ns);
-    json_t *self = rows_one(common, phase, l->name, "self", l->n, l->self, l->n, population,
-                            l->thread, l->depth, observer_ns);
-    int failed = json_array_append_new(to, inclusive);
-    return json_array_append_new(to, self) || failed ? -1 : 0;
+    double *samples[] = {l->inclusive, l->self};
+    static const char *const metrics[] = {"inclusive", "self"};
+    json_auto_t *path = json_copy(w->path);
+    for (size_t i = 0; i < 2; i++)
+        if (json_array_append_new(w->to, rows_one(w->common, w->phase, l->name, metrics[i], l->n,
+                                                  samples[i], l->n, w->population, l->thread,
+                                                  w->observer_ns, path)))
+            return -1;
+    return 0;
+}
+
+/* What is directly below, and all below that: at most ROWS_MAX_DEPTH of this function are within each other. */
+static int write_below(const struct writing *w, size_t parent, bool functions)
+{
+    for (size_t i = parent == NO_LAYER ? 0 : parent + 1; i < w->rows->n; i++) {
+        const struct layer *l = &w->rows->layers[i];
+        if (l->parent != parent || l->function != functions)
+            continue;
+        if (write_layer(w, l))
+            return -1;
+        if (functions)
+            continue;
+        if (json_array_append_new(w->path, json_string(l->name)) || write_below(w, i, true) ||
+            write_below(w, i, false) || json_array_remove(w->path, json_array_size(w->path) - 1))
+            return -1;
+    }
+    return 0;
 }
 
 int rows_write(struct rows *rows, const struct rows_common *common, const char *phase,
                const char *population, double observer_ns, json_t *to)
 {
-    for (size_t i = 0; i < rows->n; i++) {
-        struct layer *l = &rows->layers[i];
-        if (l->group)
-            continue;
-        if (write_layer(l, common, phase, population, observer_ns, to))
-            return -1;
-        /* Functions behind their group. */
-        for (size_t k = 0; k < rows->n; k++) {
-            struct layer *f = &rows->layers[k];
-            if (f->group && f->thread == l->thread && !strcmp(f->group, l->name) &&
-                write_layer(f, common, phase, population, observer_ns, to))
-                return -1;
-        }
-    }
-    return 0;
+    json_auto_t *path = json_array();
+    const struct writing w = {rows, common, phase, population, observer_ns, path, to};
+    return write_below(&w, NO_LAYER, false);
 }

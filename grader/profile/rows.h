@@ -1,4 +1,4 @@
-/* Figures of ranges: one row for each range, thread, phase and metric, in the form of the reports of InfiniOps's host range profiling. */
+/* Figures of ranges: one row for each range, place, thread, phase and metric, in the form of the reports of InfiniOps's host range profiling. */
 #ifndef KGRADE_PROFILE_ROWS_H
 #define KGRADE_PROFILE_ROWS_H
 
@@ -7,7 +7,8 @@
 #include "collector.h"
 #include "spans.h"
 
-#define ROWS_MAX 4096u
+#define ROWS_MAX 4096u     /* ranges that are told apart, of one phase */
+#define ROWS_MAX_DEPTH 32u /* ranges around one */
 /* A range whose notes cost more than this share of its median is no stable figure. */
 #define ROWS_OBSERVER_SHARE 0.1
 
@@ -31,7 +32,7 @@ static inline void rows_free_(struct rows **rows)
 #define cleanup_rows __attribute__((cleanup(rows_free_)))
 
 /*
- * Takes the ranges of a thread.  A call of the device's API counts under its group ("backend.submit") and as
+ * Takes the ranges of a thread.  Ranges of one name are told apart by what is around them.  A call of the device's API counts under its group ("backend.submit") and as
  * "api.FUNCTION"; where the candidate has named a range like the group around it, or where the API calls itself, it is part of
  * that range and not counted again.  Threads are told apart in the rows.  -1 with `out_of_memory` or `too_many_ranges`.
  */
@@ -41,14 +42,14 @@ int rows_add(struct rows *rows, const struct spans *spans, const struct span_log
 /* Launches of kernels among what was added. */
 size_t rows_launches(const struct rows *rows);
 
-/* Appends a row of each kind to the array, in the order in which ranges appeared, functions of the
- * API behind their group. */
+/* Appends a row of each kind to the array, each range before what is in it, functions of the API right behind their group,
+ * else in the order in which they appeared. */
 int rows_write(struct rows *rows, const struct rows_common *common, const char *phase,
                const char *population, double observer_ns, json_t *to);
 
-/* One row of other samples, which it sorts; n > 0.  depth: how many ranges were around it when it first appeared. */
+/* One row of other samples, which it sorts; n > 0.  path: the names of the ranges around it, the outermost first. */
 json_t *rows_one(const struct rows_common *common, const char *phase, const char *range,
                  const char *metric, size_t count, double *samples, size_t n,
-                 const char *population, size_t thread, size_t depth, double observer_ns);
+                 const char *population, size_t thread, double observer_ns, json_t *path);
 
 #endif

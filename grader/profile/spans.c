@@ -69,8 +69,9 @@ static int blame(const struct span_logs *logs, size_t thread, const struct span 
 static int check_lost(const struct span_logs *logs, size_t thread, kgrade_error *err)
 {
     if (logs->threads_lost && thread == 0)
-        return fail(err, "ring_full", "Name ranges on fewer threads.",
-                    "Ranges were named on more than %zu threads.", logs->n_threads);
+        return fail(err, "ring_full", "Work on fewer threads at once.",
+                    "Ranges or calls of the API were on more than %zu threads at once.",
+                    logs->n_threads);
     if (logs->lost[thread])
         return fail(err, "ring_full", "Name fewer ranges, or longer ones.",
                     "The log of ranges is full: %llu entries of thread %zu did not fit.",
@@ -100,6 +101,12 @@ int spans_rebuild(const struct span_logs *logs, size_t thread, struct spans *ret
             top = (uint32_t)n++;
             continue;
         }
+        if (e->what == LOG_THREAD_ENDED && top == SPAN_NONE)
+            continue;
+        if (e->what == LOG_THREAD_ENDED)
+            return fail(err, "range_unclosed", NESTING_HINT,
+                        "Range \"%s\" is still open when its thread ends.",
+                        name_of(logs, list[top].name));
         if (top == SPAN_NONE || !ends(e, &list[top]))
             return blame(logs, thread, list, top, e, err);
         struct span *s = &list[top];

@@ -6,7 +6,8 @@
 
 json_t *trace_new(void)
 {
-    return json_pack("{s:[], s:s}", "traceEvents", "displayTimeUnit", "ns");
+    return json_pack("{s:[], s:s, s:{s:i}}", "traceEvents", "displayTimeUnit", "ns", "otherData",
+                     "ranges_left_out", 0);
 }
 
 static const char *category(const struct span *s, const char *name)
@@ -38,5 +39,6 @@ int trace_add(json_t *trace, unsigned process, const char *label, size_t thread,
                                   (json_int_t)process, "tid", (json_int_t)thread)))
             return -1;
     }
-    return 0;
+    json_t *left_out = json_object_get(json_object_get(trace, "otherData"), "ranges_left_out");
+    return json_integer_set(left_out, json_integer_value(left_out) + (json_int_t)(spans->n - n));
 }

@@ -8,7 +8,7 @@
 
 #define TRACE_MAX_SPANS 20000u /* of each process and thread */
 
-/* {"traceEvents": []} */
+/* {"traceEvents": [], "otherData": {"ranges_left_out": 0}} */
 json_t *trace_new(void);
 
 /* Adds a thread's ranges, the first TRACE_MAX_SPANS of them.  `process` numbers the processes of a profile from 1; `label` tells what it

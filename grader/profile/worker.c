@@ -9,10 +9,15 @@
 #include "collector.h"
 #include "exports.h"
 
-/* The clock is read twice for each block; what that takes must not show: 2 x 25 ns of 100 us. */
-#define LEAST_BLOCK_NS (100 * 1000ull)
-#define MOST_CALLS_OF_BLOCK 256u
+/*
+ * Calls of a block.  Of a block's time 25 ns are for reading the clock, which does not show.  A call costs more at the beginning of a
+ * block, where the device sleeps and nothing is in the caches, and less where the queue is long, so figures are alike only when blocks
+ * are: there are no more sizes than these and 1, for kernels that take long, and the quickest of some tries decides.
+ */
+#define BLOCK_CALLS 16u
+#define TRIES 3u
 #define LEAST_BLOCKS 5u
+#define LEAST_SLOW_BLOCKS 3u /* where these alone spend the budget */
 #define MOST_BLOCKS 500u
 #define LOG_SHARE 0.9 /* of a log that the warm calls may fill */
 #define ENTRY_RANGE "candidate.entry"
@@ -50,22 +55,22 @@ static void watch(const struct profile_target *t, bool on)
 
 /* --- how many calls --- */
 
-/* Blocks grow until reading the clock does not show, or their kernels take too long for several of them. */
-static int find_block(const struct profile_target *t, uint64_t budget_ns, unsigned *ret,
-                      kgrade_error *err)
+/* *ret_whole_ns: of the quickest of some blocks of n calls, waiting for the device included; of fewer where these would take all
+ * of the budget. */
+static int try_block(const struct profile_target *t, unsigned n, uint64_t budget_ns,
+                     uint64_t *ret_whole_ns, kgrade_error *err)
 {
-    uint64_t ns = 0;
-    for (unsigned n = 1;; n *= 2) {
-        uint64_t start = io_now();
+    *ret_whole_ns = UINT64_MAX;
+    for (unsigned i = 0; i < TRIES; i++) {
+        uint64_t ns, start = io_now();
         if (window(t, n, false, &ns, err))
             return -1;
         uint64_t whole_ns = io_now() - start;
-        if (ns >= LEAST_BLOCK_NS || n >= MOST_CALLS_OF_BLOCK ||
-            whole_ns > budget_ns / (2 * LEAST_BLOCKS)) {
-            *ret = n;
-            return 0;
-        }
+        *ret_whole_ns = whole_ns < *ret_whole_ns ? whole_ns : *ret_whole_ns;
+        if (whole_ns > budget_ns / TRIES)
+            break;
     }
+    return 0;
 }
 
 /* The share of the fullest log that one call takes. */
@@ -85,10 +90,25 @@ static int share_of_call(const struct profile_target *t, double *ret, kgrade_err
     return 0;
 }
 
+/* How many calls a block has, and how long it takes.  share: of the log, that a call fills. */
+static int find_block(const struct profile_target *t, uint64_t budget_ns, double share,
+                      unsigned *ret, uint64_t *ret_whole_ns, kgrade_error *err)
+{
+    uint64_t long_ns = budget_ns / (2 * LEAST_BLOCKS);
+    *ret = 1;
+    if (try_block(t, 1, budget_ns, ret_whole_ns, err))
+        return -1;
+    if (*ret_whole_ns > long_ns / BLOCK_CALLS || share * BLOCK_CALLS > LOG_SHARE)
+        return 0;
+    *ret = BLOCK_CALLS;
+    return try_block(t, BLOCK_CALLS, budget_ns, ret_whole_ns, err);
+}
+
 static unsigned count_blocks(uint64_t budget_ns, uint64_t block_ns, double share_of_block)
 {
     double n = (double)budget_ns / (double)(block_ns ? block_ns : 1);
-    n = n < LEAST_BLOCKS ? LEAST_BLOCKS : n > MOST_BLOCKS ? MOST_BLOCKS : n;
+    unsigned least = n < LEAST_SLOW_BLOCKS ? LEAST_SLOW_BLOCKS : LEAST_BLOCKS;
+    n = n < least ? least : n > MOST_BLOCKS ? MOST_BLOCKS : n;
     if (share_of_block > 0 && n * share_of_block > LOG_SHARE)
         n = LOG_SHARE / share_of_block;
     return n < 1 ? 1 : (unsigned)n;
@@ -133,7 +153,7 @@ static int noted_blocks(const struct profile_target *t, unsigned blocks, struct 
 static int warm(const struct profile_target *t, uint64_t budget_ns, struct figures *f,
                 kgrade_error *err)
 {
-    uint64_t ns;
+    uint64_t ns, whole_ns = 0;
     double share;
     t->progress("first_call");
     if (window(t, 1, false, &ns, err))
@@ -142,12 +162,9 @@ static int warm(const struct profile_target *t, uint64_t budget_ns, struct figur
     watch(t, true);
     int failed = share_of_call(t, &share, err);
     watch(t, false);
-    if (failed || find_block(t, budget_ns, &f->block, err))
+    if (failed || find_block(t, budget_ns, share, &f->block, &whole_ns, err))
         return -1;
-    uint64_t start = io_now();
-    if (window(t, f->block, false, &ns, err))
-        return -1;
-    unsigned blocks = count_blocks(budget_ns, io_now() - start, share * f->block);
+    unsigned blocks = count_blocks(budget_ns, whole_ns, share * f->block);
     f->calls = blocks * f->block;
     for (unsigned i = 0; i < blocks; i++) {
         if (window(t, f->block, false, &ns, err))
@@ -209,7 +226,7 @@ int profile_phase(const struct profile_target *target, const json_t *request, js
 {
     const char *phase = json_string_value(json_object_get(request, "phase"));
     json_int_t budget = json_integer_value(json_object_get(request, "budget_ms"));
-    if (!phase || budget < 0 || budget > PROFILE_MAX_BUDGET_MS)
+    if (!phase || budget < 0 || budget > (json_int_t)PROFILE_MAX_BUDGET_MS)
         return fail(err, "wire_invalid", NULL, "A profile was asked for without a phase.");
     json_auto_t *blocks = json_array();
     struct figures f = {.end_to_end = blocks};

@@ -24,8 +24,7 @@
 #include "../record/worker.h"
 #include "../task/call.h"
 
-#define PROFILE_MAX_BUDGET_MS 60000
-#define PROFILE_MAX_CANDIDATES 2
+#define PROFILE_MAX_BUDGET_MS 60000u
 #define PROFILE_MAX_BLOCKS 1000
 #define PROFILE_MAX_CALLS 4096 /* of one block */
 

@@ -9,14 +9,19 @@
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
+#include "../grade/jails.h"
 #include "../measure/statistics.h"
 
 #define DEFAULT_RECORD_TIMEOUT_S 20.0
+#define DEFAULT_PYTHON_RECORD_TIMEOUT_S                                                            \
+    120.0                  /* frameworks are imported and kernels compiled in the first call */
+#define PHASE_BUDGETS 4ull /* a phase spends its budget twice, the second time with notes */
 #define SESSION_LIFE_NS (600 * IO_NS_PER_S)
 
-static uint64_t step_ns(const kgrade *engine)
+static uint64_t step_ns(const kgrade *engine, const struct python *python)
 {
     double seconds = engine->options.record_timeout_s > 0 ? engine->options.record_timeout_s
+                     : python                             ? DEFAULT_PYTHON_RECORD_TIMEOUT_S
                                                           : DEFAULT_RECORD_TIMEOUT_S;
     return (uint64_t)(seconds * (double)IO_NS_PER_S);
 }
@@ -90,7 +95,7 @@ static kgrade_verdict parse_verdict(const char *text)
 }
 
 /* What a step of the conversation came to, when it is not an answer. */
-static int blame(kgrade *engine, const struct worker_outcome *o, const char *stage,
+static int blame(uint64_t allowed_ns, const struct worker_outcome *o, const char *stage,
                  struct finding *f)
 {
     const json_t *json = o->message.json;
@@ -106,7 +111,7 @@ static int blame(kgrade *engine, const struct worker_outcome *o, const char *sta
         f->told = true;
         return -1;
     case WORKER_LATE:
-        return blame_timeout(stage, (double)step_ns(engine) / (double)IO_NS_PER_S, f);
+        return blame_timeout(stage, (double)allowed_ns / (double)IO_NS_PER_S, f);
     case WORKER_DIED:
         return blame_death(&o->status, stage, f);
     case WORKER_CANCELLED:
@@ -161,38 +166,42 @@ static json_t *profile_json(enum record_profile profile)
                                            : json_boolean(profile == RECORD_PROFILE);
 }
 
-static int load(kgrade *engine, const struct bytes *candidate, struct worker *worker,
+static int load(kgrade *engine, const struct record_request *request, struct worker *worker,
                 struct finding *f)
 {
     kgrade_error err = {.code = ""};
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     cleanup_close int library =
-        jails_memory_file("candidate.so", candidate->data, candidate->size, &err);
+        jails_memory_file("candidate.so", request->library->data, request->library->size, &err);
     if (library < 0)
         return finding_infrastructure(f, &err);
     worker_request(worker, json_pack("{s:s}", "op", "load"), NULL, 0, library,
-                   io_now() + step_ns(engine), &o);
-    return o.answer == WORKER_ANSWERED ? 0 : blame(engine, &o, "loading", f);
+                   io_now() + step_ns(engine, request->python), &o);
+    return o.answer == WORKER_ANSWERED ? 0
+                                       : blame(step_ns(engine, request->python), &o, "loading", f);
 }
 
 static int open_and_load(kgrade *engine, const struct record_request *request,
                          struct worker *worker, struct finding *f)
 {
     kgrade_error err = {.code = ""};
-    uint64_t arena_bytes;
-    if (task_largest(request->task, request->cases, request->n_cases, &arena_bytes, &err))
+    uint64_t arena_bytes, again_bytes = 0;
+    if (task_largest(request->task, request->cases, request->n_cases, &arena_bytes, &err) ||
+        (request->again && task_largest(request->task, request->again, 1, &again_bytes, &err)))
         return finding_infrastructure(f, &err);
+    if (again_bytes > arena_bytes)
+        arena_bytes = again_bytes;
     {
         cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
         worker_request(worker,
                        json_pack("{s:s, s:s, s:I, s:o}", "op", "open", "task", request->task->text,
                                  "arena_bytes", (json_int_t)arena_bytes, "profile",
                                  profile_json(request->profile)),
-                       NULL, 0, -1, io_now() + step_ns(engine), &o);
+                       NULL, 0, -1, io_now() + step_ns(engine, request->python), &o);
         if (o.answer != WORKER_ANSWERED)
             return worker_fault(&o, "recorder", f);
     }
-    return load(engine, request->library, worker, f);
+    return load(engine, request, worker, f);
 }
 
 static unsigned count_launches(const struct recording_call *call)
@@ -214,9 +223,9 @@ static int record_one(kgrade *engine, const struct record_request *request,
                    json_pack("{s:s, s:o, s:o, s:I}", "op", "record", "dims",
                              wire_dims_json(c->dims, request->task->n_dims), "seed",
                              wire_u64_json(seed), "warm", (json_int_t)request->warm_calls),
-                   NULL, 0, -1, io_now() + step_ns(engine), &o);
+                   NULL, 0, -1, io_now() + step_ns(engine, request->python), &o);
     if (o.answer != WORKER_ANSWERED)
-        return blame(engine, &o, "call", f);
+        return blame(step_ns(engine, request->python), &o, "call", f);
     read_overhead(o.message.json, overhead);
     if (take_call(&o.message, request, c, recording, f))
         return -1;
@@ -240,9 +249,14 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
 {
     kgrade_error err = {.code = ""};
     cleanup_worker struct worker worker = WORKER_NONE;
-    if (worker_take(engine, request->device, STEP_RECORD, &worker, &err))
+    if (worker_take(engine, request->device, STEP_RECORD, request->python, &worker, &err))
         return finding_infrastructure(f, &err);
     int result = open_and_load(engine, request, &worker, f);
+    if (!result && request->again) {
+        struct host_overhead unused;
+        result =
+            record_one(engine, request, request->again, &worker, request->ret_again, &unused, f);
+    }
     for (size_t i = 0; !result && i < request->n_cases; i++) {
         if (recording_find_call(recording, request->cases[i].dims))
             continue;
@@ -261,15 +275,20 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
     return request->secret ? finding_hide(f) : keep_log(&worker, f);
 }
 
+uint64_t record_phase_ns(const kgrade *engine, const struct python *python, unsigned budget_ms)
+{
+    return step_ns(engine, python) + PHASE_BUDGETS * budget_ms * IO_NS_PER_MS;
+}
+
 int record_phase(kgrade *engine, const struct record_request *request, const char *phase,
                  unsigned budget_ms, struct wire_message *ret, struct finding *f)
 {
     kgrade_error err = {.code = ""};
-    uint64_t seed;
+    uint64_t seed, allowed_ns = record_phase_ns(engine, request->python, budget_ms);
     cleanup_worker struct worker worker = WORKER_NONE;
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     io_random(&seed, sizeof seed);
-    if (worker_take(engine, request->device, STEP_RECORD, &worker, &err))
+    if (worker_take(engine, request->device, STEP_RECORD, request->python, &worker, &err))
         return finding_infrastructure(f, &err);
     if (open_and_load(engine, request, &worker, f))
         return keep_log(&worker, f);
@@ -278,9 +297,9 @@ int record_phase(kgrade *engine, const struct record_request *request, const cha
                              wire_dims_json(request->cases[0].dims, request->task->n_dims), "seed",
                              wire_u64_json(seed), "phase", phase, "budget_ms",
                              (json_int_t)budget_ms),
-                   NULL, 0, -1, io_now() + step_ns(engine), &o);
+                   NULL, 0, -1, io_now() + allowed_ns, &o);
     if (o.answer != WORKER_ANSWERED) {
-        blame(engine, &o, "call", f);
+        blame(allowed_ns, &o, "call", f);
         return keep_log(&worker, f);
     }
     *ret = o.message;
@@ -295,18 +314,20 @@ static int take_recorder(kgrade *engine, const struct record_request *request,
 {
     struct device device = *request->device;
     if (request->profile != RECORD_PROFILE_PLAIN)
-        return worker_take(engine, request->device, STEP_RECORD, worker, err);
+        return worker_take(engine, request->device, STEP_RECORD, request->python, worker, err);
     device.recorder = device.plain_recorder;
-    return worker_start(engine, &device, STEP_RECORD, SESSION_LIFE_NS, worker, err);
+    return worker_start(engine, &device, STEP_RECORD, request->python, SESSION_LIFE_NS, worker,
+                        err);
 }
 
 static int ask_for_blocks(struct record_session *session, json_t *request, unsigned blocks,
                           double *ret_ns, uint64_t *ret_wall_ns, struct finding *f)
 {
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
-    worker_request(&session->worker, request, NULL, 0, -1, io_now() + step_ns(session->engine), &o);
+    worker_request(&session->worker, request, NULL, 0, -1,
+                   io_now() + step_ns(session->engine, session->python), &o);
     if (o.answer != WORKER_ANSWERED) {
-        blame(session->engine, &o, "call", f);
+        blame(step_ns(session->engine, session->python), &o, "call", f);
         return keep_log(&session->worker, f);
     }
     const json_t *times = json_object_get(o.message.json, "ns");
@@ -328,7 +349,7 @@ static int ask_for_blocks(struct record_session *session, json_t *request, unsig
 }
 
 int record_session_begin(kgrade *engine, const struct record_request *request,
-                         const struct bytes *other, struct record_session *ret, struct finding *f)
+                         struct record_session *ret, struct finding *f)
 {
     kgrade_error err = {.code = ""};
     uint64_t seed, wall_ns;
@@ -337,8 +358,8 @@ int record_session_begin(kgrade *engine, const struct record_request *request,
     if (take_recorder(engine, request, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     ret->engine = engine;
-    if (open_and_load(engine, request, &ret->worker, f) ||
-        (other && load(engine, other, &ret->worker, f)))
+    ret->python = request->python;
+    if (open_and_load(engine, request, &ret->worker, f))
         return keep_log(&ret->worker, f);
     return ask_for_blocks(ret,
                           json_pack("{s:s, s:o, s:o, s:i, s:i, s:b}", "op", "blocks", "dims",
@@ -348,13 +369,12 @@ int record_session_begin(kgrade *engine, const struct record_request *request,
                           1, &ns, &wall_ns, f);
 }
 
-int record_blocks(struct record_session *session, unsigned which, unsigned blocks, unsigned calls,
-                  bool noted, double *ret_ns, uint64_t *ret_wall_ns, struct finding *f)
+int record_blocks(struct record_session *session, unsigned blocks, unsigned calls, bool noted,
+                  double *ret_ns, uint64_t *ret_wall_ns, struct finding *f)
 {
     return ask_for_blocks(session,
-                          json_pack("{s:s, s:I, s:I, s:I, s:b}", "op", "blocks", "which",
-                                    (json_int_t)which, "blocks", (json_int_t)blocks, "calls",
-                                    (json_int_t)calls, "noted", noted),
+                          json_pack("{s:s, s:I, s:I, s:b}", "op", "blocks", "blocks",
+                                    (json_int_t)blocks, "calls", (json_int_t)calls, "noted", noted),
                           blocks, ret_ns, ret_wall_ns, f);
 }
 

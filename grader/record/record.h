@@ -2,7 +2,7 @@
 #ifndef KGRADE_RECORD_H
 #define KGRADE_RECORD_H
 
-#include "../grade/jails.h"
+#include "../grade/workers.h"
 
 /* Host overhead of the launch path in one case; reported, never scored.  The recorder measures it in the
  * candidate's own process, so a candidate can make it look better than it is. */
@@ -28,7 +28,11 @@ struct record_request {
     unsigned warm_calls;
     enum record_profile profile;
     bool secret; /* hidden cases: nothing that the candidate says or does may come back */
+    /* NULL: none.  Its call is recorded first of all, before the process has heard of another case, for ret_again. */
+    const struct task_case *again;
+    struct recording *ret_again;
     const struct bytes *library; /* the built candidate */
+    const struct python *python; /* its interpreter; NULL: it is a shared object */
     struct graves
         *graves; /* where a recorder goes that has done its work; NULL: its death is waited for */
 };
@@ -40,29 +44,31 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
                  struct host_overhead *overheads, record_progress progress, void *data,
                  struct finding *finding);
 
-/* One phase of a profile ("cold" or "warm") of cases[0], in a jail of its own; profile/worker.h tells what comes back. */
+/* One phase of a profile ("cold" or "warm") of cases[0], in a jail of its own; profile/worker.h tells what comes back.  It may
+ * take record_phase_ns: as long as recording a case, and what goes with the budget. */
+uint64_t record_phase_ns(const kgrade *engine, const struct python *python, unsigned budget_ms);
 int record_phase(kgrade *engine, const struct record_request *request, const char *phase,
                  unsigned budget_ms, struct wire_message *ret, struct finding *finding);
 
 /* A recorder that records nothing but makes calls when it is told to.  Initialise with RECORD_SESSION_NONE. */
 struct record_session {
     kgrade *engine;
+    const struct python *python;
     struct worker worker;
 };
 #define RECORD_SESSION_NONE                                                                        \
     {                                                                                              \
-        NULL, WORKER_NONE                                                                          \
+        NULL, NULL, WORKER_NONE                                                                    \
     }
 
-/* Loads the candidate, and another one unless `other` is NULL, and makes a first call of cases[0] of each.
+/* Loads the candidate and makes a first call of cases[0].
  * RECORD_PROFILE_PLAIN: in the device's plain_recorder. */
 int record_session_begin(kgrade *engine, const struct record_request *request,
-                         const struct bytes *other, struct record_session *ret,
-                         struct finding *finding);
-/* Makes blocks of calls of candidate 0 or 1 with the device waited for between them.  *ret_ns: the median over blocks of a call's time, by the
+                         struct record_session *ret, struct finding *finding);
+/* Makes blocks of calls with the device waited for between them.  *ret_ns: the median over blocks of a call's time, by the
  * candidate's process; *ret_wall_ns: of all of it. */
-int record_blocks(struct record_session *session, unsigned which, unsigned blocks, unsigned calls,
-                  bool noted, double *ret_ns, uint64_t *ret_wall_ns, struct finding *finding);
+int record_blocks(struct record_session *session, unsigned blocks, unsigned calls, bool noted,
+                  double *ret_ns, uint64_t *ret_wall_ns, struct finding *finding);
 void record_session_end(struct record_session *session);
 
 #endif

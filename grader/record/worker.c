@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "worker.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,13 +14,12 @@
 
 struct recorder {
     const struct record_device *device;
+    const struct record_host *host;
     void *state; /* the device's */
     struct task *task;
     struct call *call;
-    void (*entry)(void); /* of the candidate that is called */
-    void (*entries[PROFILE_MAX_CANDIDATES])(void);
-    size_t n_entries; /* candidates loaded; more than one only in a profile */
-    bool profiles;    /* opened for a profile: then nothing is recorded */
+    void (*entry)(void);
+    bool profiles; /* opened for a profile: then nothing is recorded */
 };
 
 static int open_task(struct recorder *r, const json_t *request, kgrade_error *err)
@@ -31,7 +29,7 @@ static int open_task(struct recorder *r, const json_t *request, kgrade_error *er
     if (r->task || !text || bytes <= 0)
         return fail(err, "wire_invalid", NULL, "The recorder was not opened with one task.");
     if (task_parse(text, strlen(text), "task.json", &r->task, err) ||
-        call_new_entry(r->task, &r->call, err))
+        r->host->open(r->task, &r->call, err))
         return -1;
     const json_t *profile = json_object_get(request, "profile");
     r->profiles = json_is_true(profile) || json_is_string(profile);
@@ -43,19 +41,8 @@ static int open_task(struct recorder *r, const json_t *request, kgrade_error *er
 static int load_candidate(struct recorder *r, int fd, uint64_t *ret_ns, kgrade_error *err)
 {
     uint64_t start = io_now();
-    void *library = worker_load(fd);
-    if (!library)
-        return fail(
-            err, "load_failed",
-            "Call only functions of the C library and those that the device offers to candidates.",
-            "The candidate could not be loaded: %s", worker_load_error());
-    void *symbol = dlsym(library, r->task->entry);
-    if (!symbol)
-        return fail(err, "missing_entry",
-                    "Define it with C linkage, not static, and with the task's parameters.",
-                    "The candidate does not export the entry point \"%s\".", r->task->entry);
-    memcpy(&r->entry, &symbol, sizeof symbol);
-    r->entries[r->n_entries++] = r->entry;
+    if (r->host->load(r->task, fd, &r->entry, err))
+        return -1;
     *ret_ns = io_now() - start;
     return 0;
 }
@@ -66,6 +53,17 @@ static void progress(const char *stage)
               io_now() + WORKER_SEND_NS, NULL);
 }
 
+/* The host code gave up.  In a capture that may be because the device refused something: then this is the reason. */
+static int blame_device(struct recorder *r, enum record_mode mode, struct recording *recording,
+                        kgrade_error *err)
+{
+    kgrade_error refusal = {.code = ""};
+    if (mode == RECORD_CAPTURE && r->device->end(r->state, mode, recording, &refusal) &&
+        strcmp(refusal.code, "nothing_enqueued"))
+        *err = refusal;
+    return -1;
+}
+
 static int one_call(struct recorder *r, enum record_mode mode, struct recording *recording,
                     uint64_t *ret_ns, const char *wait_stage, kgrade_error *err)
 {
@@ -74,6 +72,8 @@ static int one_call(struct recorder *r, enum record_mode mode, struct recording 
     uint64_t start = io_now();
     call_invoke(r->call, r->entry);
     *ret_ns = io_now() - start;
+    if (r->host->called && r->host->called(err))
+        return blame_device(r, mode, recording, err);
     if (wait_stage)
         progress(wait_stage);
     return r->device->end(r->state, mode, recording, err);
@@ -88,13 +88,13 @@ static int prepare_case(struct recorder *r, const json_t *request, int64_t dims[
         task_layout(r->task, dims, &layout, err) ||
         r->device->prepare(r->state, dims, &layout, wire_u64(request, "seed"), err))
         return -1;
-    call_set_dims(r->call, dims);
+    void *pointers[TASK_MAX_PARAMS] = {NULL};
     for (size_t i = 0; i < r->task->n_params; i++) {
         enum param_kind kind = r->task->params[i].kind;
         if (kind != PARAM_DIM && kind != PARAM_SCALAR)
-            call_set_pointer(r->call, i, r->device->argument(r->state, i));
+            pointers[i] = r->device->argument(r->state, i);
     }
-    return 0;
+    return r->host->prepare(r->task, r->call, dims, pointers, err);
 }
 
 static int profile_blocks_of_case(struct recorder *r, const json_t *request, kgrade_error *err)
@@ -102,19 +102,15 @@ static int profile_blocks_of_case(struct recorder *r, const json_t *request, kgr
     int64_t dims[TASK_MAX_PARAMS];
     uint64_t ns;
     json_t *answer = NULL;
-    json_int_t which = json_integer_value(json_object_get(request, "which"));
-    if (!r->profiles || which < 0 || (size_t)which >= r->n_entries)
+    if (!r->entry || !r->profiles)
         return fail(err, "wire_invalid", NULL, "The recorder was not opened for a profile.");
     bool is_first = json_object_get(request, "dims") != NULL;
     if (is_first && prepare_case(r, request, dims, err))
         return -1;
-    for (size_t i = 0; is_first && i < r->n_entries; i++) {
-        r->entry = r->entries[i];
+    if (is_first)
         progress("first_call");
-        if (one_call(r, RECORD_EXECUTE, NULL, &ns, "first_call_wait", err))
-            return -1;
-    }
-    r->entry = r->entries[which];
+    if (is_first && one_call(r, RECORD_EXECUTE, NULL, &ns, "first_call_wait", err))
+        return -1;
     const struct profile_target target = {r->device, r->state, r->call, r->entry, progress};
     if (profile_blocks(&target, request, &answer, err))
         return -1;
@@ -179,16 +175,20 @@ static int record_case(struct recorder *r, const json_t *request, kgrade_error *
 static const char *verdict_of(const kgrade_error *err)
 {
     static const char *const machine[] = {"wire_invalid",  "io_failed",     "io_closed",
-                                          "out_of_memory", "device_failed", "arena_failed"};
+                                          "out_of_memory", "device_failed", "arena_failed",
+                                          "python_unfit"};
     for (size_t i = 0; i < sizeof machine / sizeof machine[0]; i++)
         if (!strcmp(err->code, machine[i]))
             return "infrastructure_error";
-    static const char *const build[] = {"load_failed", "missing_entry"};
+    static const char *const build[] = {"load_failed", "missing_entry", "python_import_failed",
+                                        "python_syntax_error", "wrong_parameters"};
     for (size_t i = 0; i < sizeof build / sizeof build[0]; i++)
         if (!strcmp(err->code, build[i]))
             return "build_failed";
-    if (!strcmp(err->code, "kernel_failed"))
-        return "runtime_error";
+    static const char *const runtime[] = {"kernel_failed", "python_exception"};
+    for (size_t i = 0; i < sizeof runtime / sizeof runtime[0]; i++)
+        if (!strcmp(err->code, runtime[i]))
+            return "runtime_error";
     return "refused";
 }
 
@@ -202,8 +202,7 @@ static int serve(struct recorder *r, const struct wire_message *message, const c
     }
     if (!strcmp(op, "load")) {
         uint64_t ns = 0;
-        size_t most = r->profiles ? PROFILE_MAX_CANDIDATES : 1;
-        if (r->task && r->n_entries < most && !load_candidate(r, message->fd, &ns, &err))
+        if (r->task && !r->entry && !load_candidate(r, message->fd, &ns, &err))
             return worker_ok(json_pack("{s:I}", "load_ns", (json_int_t)ns), NULL, 0, -1);
     } else if (!strcmp(op, "record")) {
         if (!record_case(r, message->json, &err))
@@ -220,10 +219,11 @@ static int serve(struct recorder *r, const struct wire_message *message, const c
     return worker_fail(verdict_of(&err), &err);
 }
 
-int record_worker_main(const struct record_device *device)
+int record_worker_main(const struct record_device *device, const struct record_host *host)
 {
-    struct recorder r = {.device = device};
-    worker_start_device(device->start);
+    struct recorder r = {.device = device, .host = host};
+    worker_start_ahead(device->start);
+    worker_start_ahead(host->start);
     for (;;) {
         cleanup_message struct wire_message message = {.fd = -1};
         const char *op;

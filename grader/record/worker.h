@@ -58,6 +58,32 @@ struct record_device {
     void (*close)(void *state);
 };
 
-int record_worker_main(const struct record_device *device);
+struct call;
+
+/*
+ * What the candidate's host code is written in: compiled to a library (record_host_native), or interpreted
+ * (python/bridge.h).  Any pointer but those of load and open may be NULL: nothing to do.
+ */
+struct record_host {
+    /* What takes long and can be done before anything is known of the grade; after the device's start. */
+    int (*start)(kgrade_error *err);
+    /* *ret_call is what record_host's entries are called with. */
+    int (*open)(const struct task *task, struct call **ret_call, kgrade_error *err);
+    /* The candidate, as build/build.h made it. */
+    int (*load)(const struct task *task, int fd, void (**ret_entry)(void), kgrade_error *err);
+    /* The arguments of a case; pointers[i]: what the device gives for buffer or stream i of the task's parameters. */
+    int (*prepare)(const struct task *task, struct call *call, const int64_t *dims,
+                   void *const pointers[TASK_MAX_PARAMS], kgrade_error *err);
+    /* -1 when calls since the last time have failed by the host code's own word. */
+    int (*called)(kgrade_error *err);
+};
+
+extern const struct record_host record_host_native;
+
+/* A device's recorder; every device defines one. */
+extern const struct record_device record_this_device;
+
+/* Serves the grader until it hangs up, and ends the process. */
+int record_worker_main(const struct record_device *device, const struct record_host *host);
 
 #endif

@@ -80,7 +80,7 @@ static int start(kgrade *engine, const struct device *device, const struct task 
     if (!ret->timeout_ns)
         ret->timeout_ns = (uint64_t)(seconds * (double)IO_NS_PER_S);
     ret->device = device;
-    if (worker_take(engine, device, STEP_REPLAY, &ret->worker, &err))
+    if (worker_take(engine, device, STEP_REPLAY, NULL, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     if (request(ret,

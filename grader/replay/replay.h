@@ -2,7 +2,7 @@
 #ifndef KGRADE_REPLAY_H
 #define KGRADE_REPLAY_H
 
-#include "../grade/jails.h"
+#include "../grade/workers.h"
 
 /* A replayer at work for one grade.  Initialise with REPLAY_NONE. */
 struct replay {

@@ -193,7 +193,7 @@ static int serve(struct replayer *r, const struct wire_message *message, const c
 int replay_worker_main(const struct replay_device *device)
 {
     struct replayer r = {.device = device};
-    worker_start_device(device->start);
+    worker_start_ahead(device->start);
     for (;;) {
         cleanup_message struct wire_message message = {.fd = -1};
         const char *op;

@@ -125,6 +125,17 @@ int call_new_entry(const struct task *task, struct call **ret, kgrade_error *err
     return call_new(task, SIGNATURE_ENTRY, ret, err);
 }
 
+int call_new_plain(struct call **ret, kgrade_error *err)
+{
+    cleanup_free struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        return fail(err, "out_of_memory", NULL, "No memory for a call.");
+    if (ffi_prep_cif(&call->cif, FFI_DEFAULT_ABI, 0, &ffi_type_void, NULL) != FFI_OK)
+        return fail(err, "call_failed", NULL, "libffi cannot call a function without arguments.");
+    *ret = steal_pointer(&call);
+    return 0;
+}
+
 int call_new_reference(const struct task *task, struct call **ret, kgrade_error *err)
 {
     return call_new(task, SIGNATURE_REFERENCE, ret, err);

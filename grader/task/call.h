@@ -19,6 +19,8 @@
 struct call; /* a prepared signature with its arguments */
 
 int call_new_entry(const struct task *task, struct call **ret, kgrade_error *err);
+/* A function without arguments, whatever the task's signature. */
+int call_new_plain(struct call **ret, kgrade_error *err);
 int call_new_reference(const struct task *task, struct call **ret, kgrade_error *err);
 int call_new_device_reference(const struct task *task, struct call **ret, kgrade_error *err);
 void call_free(struct call *call);

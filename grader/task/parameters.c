@@ -21,6 +21,9 @@ static const char *const reserved_words[] = {
     "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try",
     "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual", "void",
     "volatile", "while", "xor",
+    /* Python */
+    "False", "None", "True", "as", "assert", "async", "await", "def", "del", "elif", "except",
+    "finally", "from", "import", "in", "is", "lambda", "nonlocal", "pass", "raise", "with", "yield",
     /* OpenCL C */
     "constant", "generic", "global", "half", "kernel", "local", "pipe", "read_only", "read_write",
     "uchar", "uint", "ulong", "ushort", "write_only",
@@ -51,7 +54,7 @@ int parse_identifier(struct reader *r, const json_t *object, const char *key, ch
         reader_key(r, key);
         return reader_complain(r,
                                "Use letters, digits and underscores, beginning with a letter; no "
-                               "keyword of C or C++ and no word of task.json.",
+                               "keyword of C, C++ or Python and no word of task.json.",
                                "\"%s\" cannot be the name of a C function or parameter.", name);
     }
     *ret = strdup(name);

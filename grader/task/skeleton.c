@@ -9,8 +9,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "call.h"
-
-#define MAX_NAME 64
+#include "skeleton_parts.h"
 
 /* How a device's kernel language and host language write things. */
 struct dialect {
@@ -70,36 +69,36 @@ static bool is_taken(const struct task *task, const char *name)
 
 /* A name that no parameter has, so that nothing in the skeleton hides anything.  Each underscore
  * uses up one of at most TASK_MAX_PARAMS + 1 taken names, so there is always room. */
-static void free_name(const struct task *task, const char *wish, char ret[MAX_NAME])
+void skeleton_free_name(const struct task *task, const char *wish, char ret[SKELETON_MAX_NAME])
 {
-    size_t length = (size_t)snprintf(ret, MAX_NAME, "%s", wish);
-    while (is_taken(task, ret) && length + 1 < MAX_NAME) {
+    size_t length = (size_t)snprintf(ret, SKELETON_MAX_NAME, "%s", wish);
+    while (is_taken(task, ret) && length + 1 < SKELETON_MAX_NAME) {
         ret[length++] = '_';
         ret[length] = 0;
     }
 }
 
 struct names {
-    char items[MAX_NAME], index[MAX_NAME], device_function[MAX_NAME], source[MAX_NAME],
-        kernel[MAX_NAME], build[MAX_NAME], group[MAX_NAME], global[MAX_NAME];
+    char items[SKELETON_MAX_NAME], index[SKELETON_MAX_NAME], device_function[SKELETON_MAX_NAME],
+        source[SKELETON_MAX_NAME], kernel[SKELETON_MAX_NAME], build[SKELETON_MAX_NAME],
+        group[SKELETON_MAX_NAME], global[SKELETON_MAX_NAME];
 };
 
 static struct names names_for(const struct task *task)
 {
     struct names names;
-    free_name(task, "items", names.items);
-    free_name(task, "index", names.index);
-    free_name(task, "compute", names.device_function);
-    free_name(task, "kernel_source", names.source);
-    free_name(task, "cached_kernel", names.kernel);
-    free_name(task, "build_kernel", names.build);
-    free_name(task, "group_size", names.group);
-    free_name(task, "global_size", names.global);
+    skeleton_free_name(task, "items", names.items);
+    skeleton_free_name(task, "index", names.index);
+    skeleton_free_name(task, "compute", names.device_function);
+    skeleton_free_name(task, "kernel_source", names.source);
+    skeleton_free_name(task, "cached_kernel", names.kernel);
+    skeleton_free_name(task, "build_kernel", names.build);
+    skeleton_free_name(task, "group_size", names.group);
+    skeleton_free_name(task, "global_size", names.global);
     return names;
 }
 
-/* The output that the skeleton's grid covers. */
-static const struct param *first_output(const struct task *task)
+const struct param *skeleton_output(const struct task *task)
 {
     for (size_t i = 0; i < task->n_params; i++)
         if (task->params[i].kind == PARAM_OUT || task->params[i].kind == PARAM_INOUT)
@@ -107,7 +106,7 @@ static const struct param *first_output(const struct task *task)
     return NULL;
 }
 
-static const struct param *stream_of(const struct task *task)
+const struct param *skeleton_stream(const struct task *task)
 {
     for (size_t i = 0; i < task->n_params; i++)
         if (task->params[i].kind == PARAM_STREAM)
@@ -123,9 +122,9 @@ static void put_comment_text(FILE *out, const char *text)
         fprintf(out, c[0] == '*' && c[1] == '/' ? "* " : "%c", *c);
 }
 
-static void put_parameter_line(FILE *out, const struct param *param)
+void skeleton_parameter(FILE *out, const struct param *param)
 {
-    fprintf(out, " *   %-12s %s", param->name, param_kind_name(param->kind));
+    fprintf(out, "%-12s %s", param->name, param_kind_name(param->kind));
     if (param->kind != PARAM_STREAM)
         fprintf(out, ", %s", dtype_name(param->dtype));
     if (param_is_buffer(param)) {
@@ -139,20 +138,28 @@ static void put_parameter_line(FILE *out, const struct param *param)
     fprintf(out, "\n");
 }
 
+void skeleton_tolerance(FILE *out, const struct tolerance *t)
+{
+    fprintf(out,
+            "Every %s must be within %g + %g * |expected|; all together within %g in the "
+            "2-norm.\n",
+            dtype_name(t->dtype), t->absolute, t->relative, t->norm);
+}
+
 static void put_description(FILE *out, const struct task *task)
 {
     fprintf(out, "/*\n * %s: ", task->name);
     put_comment_text(out, task->title);
     fprintf(out, ".  `kgrade show %s` prints the statement.\n *\n", task->name);
-    for (size_t i = 0; i < task->n_params; i++)
-        put_parameter_line(out, &task->params[i]);
+    for (size_t i = 0; i < task->n_params; i++) {
+        fprintf(out, " *   ");
+        skeleton_parameter(out, &task->params[i]);
+    }
     fprintf(out, " *\n");
     for (size_t i = 0; i < task->n_tolerances; i++) {
         const struct tolerance *t = &task->tolerances[i];
-        fprintf(out,
-                " * Every %s must be within %g + %g * |expected|; all together within %g in the "
-                "2-norm.\n",
-                dtype_name(t->dtype), t->absolute, t->relative, t->norm);
+        fprintf(out, " * ");
+        skeleton_tolerance(out, t);
     }
     fprintf(
         out,
@@ -160,7 +167,7 @@ static void put_description(FILE *out, const struct task *task)
         " * function only puts work on the %s and returns; it must not wait.  Only time on the\n"
         " * device is scored.\n"
         " */\n",
-        stream_of(task) ? "given queue" : "default stream");
+        skeleton_stream(task) ? "given queue" : "default stream");
 }
 
 /* Shapes as host code. */
@@ -216,7 +223,7 @@ static void put_shape_functions(FILE *out, const struct param *output)
 
 /* Parameters of the device function: all but the stream, then the number of items. */
 static void put_device_parameters(FILE *out, const struct task *task, const struct dialect *dialect,
-                                  const struct names *names)
+                                  const char *items)
 {
     for (size_t i = 0; i < task->n_params; i++) {
         const struct param *param = &task->params[i];
@@ -226,12 +233,31 @@ static void put_device_parameters(FILE *out, const struct task *task, const stru
         else if (param->kind != PARAM_STREAM)
             fprintf(out, "%s %s, ", dialect->elements[param->dtype], param->name);
     }
-    fprintf(out, "%s %s", dialect->integers[1], names->items);
+    fprintf(out, "%s %s", dialect->integers[1], items);
+}
+
+void skeleton_opencl_kernel(FILE *out, const struct task *task, const char *function,
+                            const char *items, const char *index, const char *before,
+                            const char *after)
+{
+    const struct param *output = skeleton_output(task);
+    fprintf(out, "%skernel void %s(", before, function);
+    put_device_parameters(out, task, &opencl, items);
+    fprintf(out, ")%s%s{%s%s    long %s = get_global_id(0);%s", after, before, after, before, index,
+            after);
+    fprintf(out, "%s    if (%s >= %s)%s%s        return;%s", before, index, items, after, before,
+            after);
+    fprintf(out, "%s    /* YOUR WORK: compute %s[%s]. */%s", before, output->name, index, after);
+    if (output->dtype == DTYPE_F16)
+        fprintf(out, "%s    vstore_half(0.0f, %s, %s);%s", before, index, output->name, after);
+    else
+        fprintf(out, "%s    %s[%s] = 0;%s", before, output->name, index, after);
+    fprintf(out, "%s}", before);
 }
 
 static int write_opencl(FILE *out, const struct task *task, kgrade_error *err)
 {
-    const struct param *stream = stream_of(task), *output = first_output(task);
+    const struct param *stream = skeleton_stream(task), *output = skeleton_output(task);
     if (!stream)
         return fail(err, "task_not_for_device", "Give the task a parameter of kind stream.",
                     "The task %s passes no queue, so OpenCL cannot run it.", task->name);
@@ -242,18 +268,10 @@ static int write_opencl(FILE *out, const struct task *task, kgrade_error *err)
                  "#include <stdint.h>\n#include <stdio.h>\n\n");
     put_shape_functions(out, output);
 
-    fprintf(out, "static const char %s[] =\n    \"kernel void %s(", names.source,
-            names.device_function);
-    put_device_parameters(out, task, &opencl, &names);
-    fprintf(out, ")\\n\"\n    \"{\\n\"\n    \"    long %s = get_global_id(0);\\n\"\n", names.index);
-    fprintf(out, "    \"    if (%s >= %s)\\n\"\n    \"        return;\\n\"\n", names.index,
-            names.items);
-    fprintf(out, "    \"    /* YOUR WORK: compute %s[%s]. */\\n\"\n", output->name, names.index);
-    if (output->dtype == DTYPE_F16)
-        fprintf(out, "    \"    vstore_half(0.0f, %s, %s);\\n\"\n", names.index, output->name);
-    else
-        fprintf(out, "    \"    %s[%s] = 0;\\n\"\n", output->name, names.index);
-    fprintf(out, "    \"}\\n\";\n\n");
+    fprintf(out, "static const char %s[] =\n", names.source);
+    skeleton_opencl_kernel(out, task, names.device_function, names.items, names.index, "    \"",
+                           "\\n\"\n");
+    fprintf(out, "\\n\";\n\n");
 
     fprintf(out,
             "static cl_kernel %s;\n\n"
@@ -304,7 +322,7 @@ static bool uses(const struct task *task, enum dtype type)
 
 static int write_cuda(FILE *out, const struct task *task, kgrade_error *err)
 {
-    const struct param *stream = stream_of(task), *output = first_output(task);
+    const struct param *stream = skeleton_stream(task), *output = skeleton_output(task);
     struct names names = names_for(task);
 
     put_description(out, task);
@@ -318,7 +336,7 @@ static int write_cuda(FILE *out, const struct task *task, kgrade_error *err)
     put_shape_functions(out, output);
 
     fprintf(out, "__global__ void %s(", names.device_function);
-    put_device_parameters(out, task, &cuda, &names);
+    put_device_parameters(out, task, &cuda, names.items);
     fprintf(out,
             ")\n{\n    int64_t %s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
             "    if (%s >= %s)\n        return;\n"
@@ -344,7 +362,17 @@ static int write_cuda(FILE *out, const struct task *task, kgrade_error *err)
     return 0;
 }
 
-char *skeleton_source(const struct task *task, const char *device, kgrade_error *err)
+static int write_source(FILE *out, const struct task *task, const char *device,
+                        const char *language, kgrade_error *err)
+{
+    if (language && !strncmp(language, "python", 6))
+        return skeleton_write_python(out, task, device, err);
+    return strcmp(device, opencl.device) == 0 ? write_opencl(out, task, err)
+                                              : write_cuda(out, task, err);
+}
+
+char *skeleton_source(const struct task *task, const char *device, const char *language,
+                      kgrade_error *err)
 {
     bool for_opencl = strcmp(device, opencl.device) == 0;
     if (!for_opencl && strcmp(device, cuda.device) != 0) {
@@ -359,7 +387,7 @@ char *skeleton_source(const struct task *task, const char *device, kgrade_error 
         fail(err, "out_of_memory", NULL, "No memory for a skeleton.");
         return NULL;
     }
-    int result = for_opencl ? write_opencl(out, task, err) : write_cuda(out, task, err);
+    int result = write_source(out, task, device, language, err);
     if (fclose(out) && result == 0)
         result = fail(err, "out_of_memory", NULL, "No memory for a skeleton.");
     return result ? NULL : steal_pointer(&text);

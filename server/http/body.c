@@ -9,7 +9,8 @@
 #define GRADE_HINT                                                                                 \
     "A request to grade is a JSON object with the strings \"task\", \"device\" and \"source\" "    \
     "(or an "                                                                                      \
-    "object \"files\" of several), and if wanted \"language\", \"reuse\" and \"deadline_s\"."
+    "object \"files\" of several), and if wanted \"language\", \"profile\", \"reuse\" and "        \
+    "\"deadline_s\"."
 
 /* The parser recurses once per level and stops at 2048; this stops it where no honest body goes. */
 static int check_depth(const char *text, size_t size, kgrade_error *err)
@@ -192,6 +193,7 @@ int body_grade(json_t *root, struct body_grade *ret, kgrade_error *err)
         {"language", TEXT, false, &body.grade.language},
         {"source", TEXT, false, &body.grade.source},
         {"files", FILES, false, &files},
+        {"profile", CHOICE, false, &body.grade.profile},
         {"reuse", CHOICE, false, &body.reuse},
         {"deadline_s", SECONDS, false, &body.deadline_s},
     };

@@ -39,6 +39,7 @@ static const struct problem {
     {"idempotency_key_reused", 422, "The Idempotency-Key came with another request before"},
     {"unknown_device", 422, "No such device"},
     {"unknown_language", 422, "The device does not take this language"},
+    {"no_python", 422, "There is no interpreter for this language"},
     {"task_not_for_device", 422, "The task cannot be graded on this device"},
     {"empty_source", 422, "The source is empty"},
     {"source_not_utf8", 422, "The source is not UTF-8"},

@@ -198,7 +198,8 @@ void entry_event(struct entry *e, const char *name, unsigned done, unsigned tota
 /* The name with which the event log is kept; NULL: not a step that is told. */
 static const char *known_step(const char *name)
 {
-    static const char *const names[] = {"queued", "building", "recording", "replaying", "judging"};
+    static const char *const names[] = {"queued",    "building", "recording",
+                                        "replaying", "judging",  "profiling"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(names[i], name))
             return names[i];

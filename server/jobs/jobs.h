@@ -90,8 +90,9 @@ struct job_view {
 };
 void job_look(struct job *job, struct job_view *ret);
 
-/* Event number `index`, from 0: "queued", "building", "recording", "replaying", "judging", "done", "cancelled".  False
- * when there is none yet.  Steps that were repeated quickly may be merged; the last event is "done" or "cancelled". */
+/* Event number `index`, from 0: "queued", "building", "recording", "replaying", "judging", "profiling", "done",
+ * "cancelled".  False when there is none yet.  Steps that were repeated quickly may be merged; the last event is "done"
+ * or "cancelled". */
 struct job_event {
     const char *name;
     int64_t at_ms;        /* Unix time */

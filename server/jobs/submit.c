@@ -64,11 +64,14 @@ static int understand(struct jobs *jobs, const struct jobs_request *r, struct wa
     if (look_up_task(jobs, &r->grade, ret->task_hash, ret->language, err))
         return -1;
     hash_hex(r->grade.source, r->grade.source_size, ret->source_hash);
-    const char *parts[] = {r->grade.task, r->grade.device, ret->language, ret->source_hash};
+    const char *parts[] = {r->grade.task, r->grade.device, ret->language, ret->source_hash,
+                           "profile"};
     struct hash_part hashed[sizeof parts / sizeof parts[0]];
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    /* Without a profile there is no fifth part: hashes of such requests are in stores of any age. */
+    size_t n = sizeof parts / sizeof parts[0] - !r->grade.profile;
+    for (size_t i = 0; i < n; i++)
         hashed[i] = (struct hash_part){parts[i], strlen(parts[i])};
-    hash_parts(hashed, sizeof parts / sizeof parts[0], ret->request_hash);
+    hash_parts(hashed, n, ret->request_hash);
     return 0;
 }
 
@@ -269,7 +272,7 @@ static struct job *reuse(struct jobs *jobs, const struct wanted *wanted, bool *r
     kgrade_error why;
     int got = r->reuse ? store_find_same(jobs->store, r->owner, r->grade.task, wanted->task_hash,
                                          r->grade.device, wanted->language, wanted->source_hash,
-                                         &row, &why)
+                                         r->grade.profile, &row, &why)
                        : 1;
     *ret_found = got <= 0;
     struct job *job = NULL;
@@ -360,7 +363,8 @@ static void store(struct jobs *jobs, const struct wanted *wanted, struct entry *
                                           .idempotency_key = e->key,
                                           .request_hash = wanted->request_hash,
                                           .created_ms = e->created_ms,
-                                          .deadline_ms = e->deadline_ms};
+                                          .deadline_ms = e->deadline_ms,
+                                          .profile = r->grade.profile};
     store_add(jobs->store, &request, added, e);
 }
 

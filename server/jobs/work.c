@@ -287,7 +287,8 @@ static void grade(struct worker *w)
                                         .language = row.language,
                                         .source = row.source,
                                         .source_size = row.source_size,
-                                        .id = row.id};
+                                        .id = row.id,
+                                        .profile = row.profile};
         store_begin(jobs->store, row.id);
         bool failed =
             jobs->engine.grade(jobs->engine.kgrade, &request, keep_going, w, &graded, &err) != 0;

@@ -104,6 +104,7 @@ void store_add(struct store *store, const struct store_request *request, store_d
         .request_hash = copy_text(&at, request->request_hash),
         .created_ms = request->created_ms,
         .deadline_ms = request->deadline_ms,
+        .profile = request->profile,
     };
     check_request(op, request);
     writer_put(store, op);

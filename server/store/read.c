@@ -25,6 +25,7 @@ enum {
     ROW_VERDICT,
     ROW_CODE,
     ROW_SCORE,
+    ROW_PROFILE,
     ROW_RESULT,
     ROW_SOURCE
 };
@@ -69,6 +70,7 @@ static int take_row(sqlite3_stmt *s, struct store_row *ret, kgrade_error *err)
         .deadline_ms = sqlite3_column_int64(s, ROW_DEADLINE),
         .attempts = (unsigned)sqlite3_column_int(s, ROW_ATTEMPTS),
         .score = sqlite3_column_double(s, ROW_SCORE),
+        .profile = sqlite3_column_int(s, ROW_PROFILE),
     };
     take_text(s, ROW_ID, ret->id, sizeof ret->id);
     take_text(s, ROW_TASK, ret->task, sizeof ret->task);
@@ -129,7 +131,7 @@ int store_find_key(struct store *store, const char *owner, const char *key, stru
 }
 
 int store_find_same(struct store *store, const char *owner, const char *task, const char *task_hash,
-                    const char *device, const char *language, const char *source_hash,
+                    const char *device, const char *language, const char *source_hash, bool profile,
                     struct store_row *ret, kgrade_error *err)
 {
     sqlite3_stmt *statement;
@@ -142,6 +144,7 @@ int store_find_same(struct store *store, const char *owner, const char *task, co
     bind_text(statement, 4, source_hash);
     bind_text(statement, 5, language);
     bind_text(statement, 6, task_hash);
+    sqlite3_bind_int(statement, 7, profile);
     return one_row(store, reader, statement, ret, err);
 }
 

@@ -13,7 +13,7 @@
 #define ROW                                                                                        \
     "j.id, j.task, j.device, j.language, j.owner, j.source_hash, j.request_hash, j.state,"         \
     " j.created_ms, j.started_ms, j.ended_ms, j.deadline_ms, j.attempts, j.verdict, j.code, "      \
-    "j.score"
+    "j.score, j.profile"
 #define RESULT " LEFT JOIN results r ON r.seq = j.seq"
 #define SOURCE " LEFT JOIN sources s ON s.seq = j.seq"
 #define BY_ID " WHERE j.id = ?1"
@@ -31,6 +31,7 @@ static const char *const texts[READ_STATEMENTS] = {
     [READ_SAME] = "SELECT " ROW ", r.result, NULL FROM jobs j" RESULT
                   " WHERE j.task = ?1 AND j.device = ?2 AND j.owner = ?3 AND j.source_hash = ?4"
                   " AND j.state = 2 AND j.language = ?5 AND j.task_hash = ?6"
+                  " AND j.profile >= ?7"
                   " AND j.verdict NOT IN ('infrastructure_error', 'suspect', 'unresolved')"
                   " ORDER BY j.seq DESC LIMIT 1",
     [READ_QUEUED] = "SELECT " ROW ", NULL, NULL FROM jobs j WHERE state < 2 AND state = 0"

@@ -50,7 +50,10 @@ static const char version_1[] =
 static const char version_2[] =
     "ALTER TABLE jobs ADD COLUMN deadline_ms INTEGER NOT NULL DEFAULT 0;"; /* 0: none */
 
-static const char *const steps[] = {version_1, version_2};
+static const char version_3[] = "ALTER TABLE jobs ADD COLUMN profile INTEGER NOT NULL DEFAULT 0"
+                                " CHECK (profile BETWEEN 0 AND 1);"; /* a profile is wanted too */
+
+static const char *const steps[] = {version_1, version_2, version_3};
 const struct schema store_schema = {steps, sizeof steps / sizeof steps[0]};
 
 static int begin(sqlite3 *db, const char *path, kgrade_error *err)

@@ -45,6 +45,7 @@ struct store_request {
     const char *request_hash;    /* of all that a repeated key must agree with */
     int64_t created_ms;          /* Unix time */
     int64_t deadline_ms;         /* the same; 0: none */
+    bool profile;                /* a profile is wanted too */
 };
 
 /* A row.  Owned by the caller: store_row_free. */
@@ -59,6 +60,7 @@ struct store_row {
     char verdict[STORE_NAME_SIZE];            /* when done */
     char code[STORE_NAME_SIZE];               /* when done, "" for accepted; when cancelled: why */
     double score;
+    bool profile; /* was wanted too */
     char *result; /* schema kgrade.grade/1, when done and asked for */
     char *source; /* when asked for */
     size_t source_size;
@@ -118,9 +120,10 @@ int store_find_key(struct store *store, const char *owner, const char *key, stru
                    kgrade_error *err);
 
 /* The newest accepted-or-not but not infrastructure_error, suspect or unresolved grade of the same owner, task content,
- * device, language and source; with its result.  As store_get. */
+ * device, language and source; with its result.  profile: one for which a profile was wanted too; else either will do.  As
+ * store_get. */
 int store_find_same(struct store *store, const char *owner, const char *task, const char *task_hash,
-                    const char *device, const char *language, const char *source_hash,
+                    const char *device, const char *language, const char *source_hash, bool profile,
                     struct store_row *ret, kgrade_error *err);
 
 /* Calls each for every queued job, oldest first, until it returns false.  For start-up.  The row has neither result nor

@@ -15,8 +15,8 @@ static const char *const texts[WRITE_STATEMENTS] = {
     [WRITE_ROLLBACK] = "ROLLBACK",
     [WRITE_TRIAL] = "UPDATE trial SET n = n + 1",
     [WRITE_JOB] = "INSERT INTO jobs (id, task, device, language, owner, source_hash, request_hash,"
-                  " idempotency_key, created_ms, deadline_ms)"
-                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                  " idempotency_key, created_ms, deadline_ms, profile)"
+                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     [WRITE_SOURCE] = "INSERT INTO sources (seq, source) VALUES (last_insert_rowid(), ?1)",
     [WRITE_FIND_KEY] = "SELECT id FROM jobs WHERE owner = ?1 AND idempotency_key = ?2",
     [WRITE_START] = "UPDATE jobs SET state = 1, attempts = attempts + 1,"
@@ -105,6 +105,7 @@ static int add(struct store *store, struct op *op)
         sqlite3_bind_null(job, 8);
     sqlite3_bind_int64(job, 9, r->created_ms);
     sqlite3_bind_int64(job, 10, r->deadline_ms);
+    sqlite3_bind_int(job, 11, r->profile);
     rc = run(store, WRITE_JOB, NULL);
     if (rc == SQLITE_CONSTRAINT_UNIQUE) {
         /* The key was looked for, so it is the id. */

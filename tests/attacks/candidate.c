@@ -87,8 +87,8 @@ json_t *candidate_expectation(const char *folder)
 
 json_t *candidate_hack(const char *folder)
 {
-    static const char *const known[] = {"about", "covers",   "fools", "task",
-                                        "twin",  "verdicts", "codes", "machine"};
+    static const char *const known[] = {"about",    "covers", "fools",   "task", "twin",
+                                        "verdicts", "codes",  "machine", "cuda"};
     return load_known(folder, "hack.json", known, sizeof known / sizeof known[0]);
 }
 

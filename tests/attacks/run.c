@@ -12,6 +12,7 @@
 #include "candidate.h"
 #include "small_tasks.h"
 
+#define PYTHON "/usr/bin/python3" /* Debian's, whose modules are packages */
 #define CACHE KGRADE_BUILD_DIR "/tests/attacks/cache"
 
 /* Short limits: the point is that they hold, not how long they are. */
@@ -24,6 +25,17 @@ kgrade_options run_limits = {.prefix = KGRADE_BUILD_DIR,
                              .build_timeout_s = 4,
                              .record_timeout_s = 7,
                              .replay_timeout_s = 7};
+
+static bool is_called(const char *file, const char *extension)
+{
+    const char *dot = strrchr(file, '.');
+    return dot && !strcmp(dot, extension);
+}
+
+static const char *language_of(const char *file)
+{
+    return is_called(file, ".cu") ? "cuda" : is_called(file, ".py") ? "python" : "c";
+}
 
 void outcome_free(struct outcome *outcome)
 {
@@ -38,16 +50,17 @@ void run_grade(struct run *run, const char *folder, const char *file, const char
     if (!*ret_source)
         exit(1);
     const kgrade_request request = {.task = task,
-                                    .device = "opencl",
-                                    .language = "c",
+                                    .device = is_called(file, ".cu") ? "cuda" : "opencl",
+                                    .language = language_of(file),
                                     .source = *ret_source,
                                     .source_size = strlen(*ret_source)};
     if (kgrade_grade(run->engine, &request, NULL, NULL, &ret->result, &ret->error))
         ret->result = NULL;
 }
 
-bool run_has_device(const struct run *run)
+bool run_has_device(struct run *run)
 {
+    bool works = false;
     char *text = NULL;
     kgrade_error error;
     kgrade_options options = run_limits;
@@ -60,13 +73,23 @@ bool run_has_device(const struct run *run)
     for (size_t i = 0; i < json_array_size(lines); i++) {
         const json_t *line = json_array_get(lines, i);
         if (!strcmp(candidate_text(line, "name"), "device: opencl"))
-            return json_is_true(json_object_get(line, "ok"));
+            works = json_is_true(json_object_get(line, "ok"));
+        else if (!strcmp(candidate_text(line, "name"), "device: cuda"))
+            run->cuda = json_is_true(json_object_get(line, "ok"));
+        else if (!strncmp(candidate_text(line, "name"), "python: ", 8))
+            run->python = strstr(candidate_text(line, "detail"), "pyopencl") != NULL;
     }
-    return false;
+    return works;
 }
 
-const char *run_why_not_here(const struct run *run, const json_t *expect)
+const char *run_why_not_here(const struct run *run, const json_t *expect, const char *file)
 {
+    if (is_called(file, ".py") && !run->python)
+        return "Debian's Python has no PyOpenCL; install python3-pyopencl";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    if (is_called(file, ".py"))
+        return "an interpreter without a sanitizer cannot load a recorder that has one";
+#endif
     struct utsname machine;
     const char *wanted = json_string_value(json_object_get(expect, "machine"));
     if (wanted && !uname(&machine) && strcmp(machine.machine, wanted))
@@ -95,6 +118,7 @@ void run_set_scene(struct run *run)
         exit(1);
     }
     setenv("TMPDIR", folder, 1);
+    run_limits.python = access(PYTHON, X_OK) == 0 ? PYTHON : NULL;
     bait_lay(&run->bait, folder, CACHE);
     small_tasks_make(&run->bait);
     snprintf(run->tasks, sizeof run->tasks, "%s/tasks", folder);

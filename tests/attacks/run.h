@@ -22,6 +22,8 @@ struct run {
     struct world quiet;     /* after the first grade */
     struct bytes recording; /* of the honest candidate for short_add */
     bool full;              /* isolation */
+    bool cuda;              /* there is a card */
+    bool python;            /* there is an interpreter for candidates of the OpenCL device */
     int failures;           /* of the current case */
 };
 
@@ -35,11 +37,11 @@ extern kgrade_options run_limits;
 void run_set_scene(struct run *run);
 void run_clear_scene(struct run *run);
 
-/* Whether this machine has an OpenCL device; after run_set_scene. */
-bool run_has_device(const struct run *run);
+/* Whether this machine has an OpenCL device; after run_set_scene.  Sets run->cuda, too. */
+bool run_has_device(struct run *run);
 
-/* Why a case cannot run here; NULL when it can. */
-const char *run_why_not_here(const struct run *run, const json_t *expect);
+/* Why a case cannot run here; NULL when it can.  file: its source. */
+const char *run_why_not_here(const struct run *run, const json_t *expect, const char *file);
 
 /* Complains of what has been left behind since run->quiet, which is looked at anew then: the next case is not to blame. */
 void run_check_quiet(struct run *run);

@@ -26,6 +26,12 @@
 #define HONEST_EVERY 10 /* cases; a grade takes seconds */
 #define HONEST_TASK "short_add"
 #define CANDIDATE "candidate.c"
+#define PYTHON_CANDIDATE "candidate.py"
+
+static const char *file_of(const json_t *expect)
+{
+    return strcmp(candidate_text(expect, "language"), "python") ? CANDIDATE : PYTHON_CANDIDATE;
+}
 
 static void keep_recording(struct run *run, const kgrade_result *result)
 {
@@ -90,7 +96,7 @@ static void grade_case(struct run *run, const char *folder, const json_t *expect
     if (json_object_get(expect, "forge"))
         grade_forgery(run, expect, ret);
     else
-        run_grade(run, folder, CANDIDATE, task, ret_source, ret);
+        run_grade(run, folder, file_of(expect), task, ret_source, ret);
 }
 
 /* 0 as expected, 1 not, RUN_SKIPPED. */
@@ -99,7 +105,7 @@ static int run_case(struct run *run, const char *folder)
     json_auto_t *expect = candidate_expectation(folder);
     cleanup_free char *copy = strdup(folder);
     const char *name = copy ? basename(copy) : folder;
-    const char *reason = expect ? run_why_not_here(run, expect) : NULL;
+    const char *reason = expect ? run_why_not_here(run, expect, file_of(expect)) : NULL;
     if (!expect)
         return 1;
     run->failures = 0;

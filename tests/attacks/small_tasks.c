@@ -46,7 +46,7 @@ static const struct {
      " \"hidden\": [{\"count\": 2, \"m\": [1, 100], \"n\": [1, 100], \"k\": [1, 100]}]}"},
 };
 
-static const char *const parts[] = {"statement.md", "baseline.opencl.c"};
+static const char *const parts[] = {"statement.md", "baseline.opencl.c", "baseline.cuda.cu"};
 
 static void die(const char *path)
 {

@@ -21,6 +21,7 @@
 
 #include "grader/build/build.h"
 #include "grader/grade/jails.h"
+#include "grader/grade/workers.h"
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/fail.h"
 
@@ -179,7 +180,7 @@ static void in_jail(kgrade *engine, const struct device *device, const struct ta
     kgrade_error err;
     cleanup_worker struct worker worker = WORKER_NONE;
     uint64_t start = io_now();
-    if (worker_start(engine, device, STEP_RECORD, WAIT_NS, &worker, &err))
+    if (worker_start(engine, device, STEP_RECORD, NULL, WAIT_NS, &worker, &err))
         die(&err);
     ask(&worker, json_pack("{s:s}", "op", "nothing"), -1, NULL);
     *ret_answer = since(start);

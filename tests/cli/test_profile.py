@@ -10,7 +10,7 @@ FOLDER = os.path.join(SOURCE_DIR, "tests", "profile")
 HERE = ["--isolation", "reduced", "--cache", CACHE.name]
 
 KEYS = ["nodeid", "operator", "backend", "phase", "range", "metric", "count", "unit", "mean", "median"]
-MORE_KEYS = ["min", "p10", "p90", "p99", "mad", "population", "thread", "observer_ns", "observer_sensitive", "depth"]
+MORE_KEYS = ["min", "p10", "p90", "p99", "mad", "population", "thread", "observer_ns", "observer_sensitive", "depth", "path"]
 
 # The layers of InfiniOps's host range profiling.
 LAYERS = [
@@ -34,6 +34,9 @@ class Profile(Case):
         rows = [json.loads(line) for line in result.stdout.splitlines()]
         for row in rows:
             self.assertEqual(list(row), KEYS + MORE_KEYS)
+            self.assertEqual(len(row["path"]), row["depth"])
+        # No name is in two places in these candidates.
+        self.assertEqual(len({(row["phase"], row["range"], row["metric"]) for row in rows}), len(rows))
         return {(row["phase"], row["range"], row["metric"]): row for row in rows}
 
     def test_a_candidate_that_names_nothing(self):
@@ -88,7 +91,8 @@ class Profile(Case):
             self.assertAlmostEqual(times[0] / times[1], 1, places=9)
             depths = [own[phase, name, "self"]["depth"] for name in ("binding.body", "dispatch.call", "operator.call")]
             self.assertEqual(depths, [1, 2, 3])
-            self.assertEqual(own[phase, "backend.submit", "self"]["depth"], 5)
+            around = ["candidate.entry", "binding.body", "dispatch.call", "operator.call", "operator.invoke"]
+            self.assertEqual(own[phase, "backend.submit", "self"]["path"], around)
         self.assertNotIn(("warm", "cache.construct", "self"), own)
 
     def test_an_add_behind_layers(self):

@@ -43,9 +43,10 @@ static bool same(const char *a, const char *b)
 static void round_trip(const struct body_grade *body)
 {
     const kgrade_request *r = &body->grade;
-    json_auto_t *made = json_pack("{s:s, s:s, s:s, s:s?, s:b, s:f}", "task", r->task, "device",
-                                  r->device, "source", r->source, "language", r->language, "reuse",
-                                  body->reuse, "deadline_s", body->deadline_s);
+    json_auto_t *made =
+        json_pack("{s:s, s:s, s:s, s:s?, s:b, s:b, s:f}", "task", r->task, "device", r->device,
+                  "source", r->source, "language", r->language, "reuse", body->reuse, "profile",
+                  r->profile, "deadline_s", body->deadline_s);
     if (body->deadline_s == 0)
         json_object_del(made, "deadline_s");
     cleanup_free char *text = made ? json_dumps(made, JSON_COMPACT) : NULL;
@@ -56,7 +57,8 @@ static void round_trip(const struct body_grade *body)
     require(same(back.grade.task, r->task) && same(back.grade.device, r->device) &&
             same(back.grade.language, r->language) && same(back.grade.source, r->source) &&
             back.grade.source_size == r->source_size && back.reuse == body->reuse &&
-            !(back.deadline_s < body->deadline_s) && !(back.deadline_s > body->deadline_s));
+            back.grade.profile == r->profile && !(back.deadline_s < body->deadline_s) &&
+            !(back.deadline_s > body->deadline_s));
 }
 
 static void try_grade(json_t *json)

@@ -85,8 +85,8 @@ static void check_task(const struct task *task)
     call_free(call);
     require(call_new_reference(task, &call, NULL) == 0);
     call_free(call);
-    free(skeleton_source(task, "opencl", NULL));
-    char *source = skeleton_source(task, "cuda", NULL);
+    free(skeleton_source(task, "opencl", NULL, NULL));
+    char *source = skeleton_source(task, "cuda", NULL, NULL);
     require(source != NULL);
     free(source);
 }

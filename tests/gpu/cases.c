@@ -1,7 +1,8 @@
 /*
  * Grades the candidates in tests/gpu/cases and compares verdict and reason with their expect.json:
  *
- *   gpu_cases [NAME...]      all of them without names
+ *   gpu_cases [NAME...]             all of them without names
+ *   gpu_cases --python [NAME...]    the candidates in tests/gpu/python, by the interpreter $KGRADE_PYTHON
  *
  * After every case that ends in a fault or a hang, or asks for it ("then_honest"), an honest candidate must still be accepted.  Prints a table; its last line
  * sums up.
@@ -18,22 +19,31 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/io.h"
 
-#define FOLDER KGRADE_SOURCE_DIR "/tests/gpu/cases"
-#define TASKS KGRADE_SOURCE_DIR "/tests/gpu/tasks"
-#define HONEST "honest"
+#define HONEST "honest" /* among those in CUDA */
 #define MAX_CASES 256
 #define MAX_EXPECT_BYTES 65536u
 
+/* Where the cases are, and what they are written in. */
+struct suite {
+    const char *folder, *tasks, *file, *language;
+};
+
+static const struct suite in_cuda = {KGRADE_SOURCE_DIR "/tests/gpu/cases",
+                                     KGRADE_SOURCE_DIR "/tests/gpu/tasks", "candidate.cu", "cuda"};
+static const struct suite in_python = {KGRADE_SOURCE_DIR "/tests/gpu/python",
+                                       KGRADE_SOURCE_DIR "/tasks", "candidate.py", "python"};
+
 struct run {
+    const struct suite *suite;
     kgrade *engine;
     int total, failed;
 };
 
-static json_t *read_expectation(const char *name)
+static json_t *read_expectation(const struct suite *suite, const char *name)
 {
     char path[512];
     json_error_t error;
-    snprintf(path, sizeof path, FOLDER "/%.200s/expect.json", name);
+    snprintf(path, sizeof path, "%s/%.200s/expect.json", suite->folder, name);
     json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!json) {
         printf("%s: line %d: %s\n", path, error.line, error.text);
@@ -55,13 +65,14 @@ static json_t *grade(struct run *run, const char *name, const char *task)
     cleanup_bytes struct bytes source = {0};
     kgrade_error err = {.code = ""};
     kgrade_result *result = NULL;
-    snprintf(path, sizeof path, FOLDER "/%.200s/candidate.cu", name);
+    snprintf(path, sizeof path, "%s/%.200s/%s", run->suite->folder, name, run->suite->file);
     if (io_read_file(path, KGRADE_MAX_SOURCE_BYTES, &source, &err)) {
         printf("%s\n", err.message);
         return NULL;
     }
     const kgrade_request request = {.task = task,
                                     .device = "cuda",
+                                    .language = run->suite->language,
                                     .source = (const char *)source.data,
                                     .source_size = source.size};
     if (kgrade_grade(run->engine, &request, NULL, NULL, &result, &err)) {
@@ -104,7 +115,7 @@ static void report(struct run *run, const char *name, const json_t *expected, co
 
 static void one(struct run *run, const char *name, const char *shown)
 {
-    json_auto_t *expected = read_expectation(name);
+    json_auto_t *expected = read_expectation(run->suite, name);
     uint64_t start = io_now();
     json_auto_t *got = grade(run, name, text(expected, "task"));
     report(run, shown, expected, got, io_now() - start);
@@ -112,9 +123,11 @@ static void one(struct run *run, const char *name, const char *shown)
 
 static void case_and_after(struct run *run, const char *name)
 {
-    json_auto_t *expected = read_expectation(name);
+    json_auto_t *expected = read_expectation(run->suite, name);
     const char *verdict = text(expected, "verdict");
     one(run, name, name);
+    if (run->suite != &in_cuda)
+        return;
     if (!strcmp(verdict, "runtime_error") || !strcmp(verdict, "timeout") ||
         json_is_true(json_object_get(expected, "then_honest")))
         one(run, HONEST, "  honest, afterwards");
@@ -125,9 +138,9 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static size_t find_cases(char *names[MAX_CASES])
+static size_t find_cases(const struct suite *suite, char *names[MAX_CASES])
 {
-    cleanup_dir DIR *folder = opendir(FOLDER);
+    cleanup_dir DIR *folder = opendir(suite->folder);
     size_t n = 0;
     for (struct dirent *entry; folder && n < MAX_CASES && (entry = readdir(folder));)
         if (entry->d_name[0] != '.')
@@ -138,18 +151,24 @@ static size_t find_cases(char *names[MAX_CASES])
 
 int main(int argc, char **argv)
 {
-    struct run run = {.total = 0};
+    bool python = argc > 1 && !strcmp(argv[1], "--python");
+    struct run run = {.suite = python ? &in_python : &in_cuda};
     kgrade_error err = {.code = ""};
     kgrade_options options = {.prefix = KGRADE_BUILD_DIR,
-                              .tasks = TASKS,
+                              .tasks = run.suite->tasks,
+                              .python = python ? getenv("KGRADE_PYTHON") : NULL,
                               .allow_reduced = true,
                               .keep_spares = true,
-                              .record_timeout_s = 5,
+                              .record_timeout_s = python ? 0 : 5,
                               .precision = 0.05,
                               .max_samples = 40,
                               .max_seconds = 1};
     if (!have_card())
         return SKIPPED;
+    if (python && !options.python) {
+        printf("skipped: KGRADE_PYTHON names no interpreter\n");
+        return SKIPPED;
+    }
     if (getenv("KGRADE_FULL"))
         options.allow_reduced = false;
     if (getenv("KGRADE_REDUCED"))
@@ -159,8 +178,9 @@ int main(int argc, char **argv)
         return 1;
     }
     char *found[MAX_CASES];
-    size_t n = argc > 1 ? 0 : find_cases(found);
-    for (int i = 1; i < argc; i++)
+    int first = 1 + python;
+    size_t n = argc > first ? 0 : find_cases(run.suite, found);
+    for (int i = first; i < argc; i++)
         case_and_after(&run, argv[i]);
     for (size_t i = 0; i < n; i++) {
         case_and_after(&run, found[i]);

@@ -36,6 +36,11 @@ same "JSON: status" 1 "$status"
 same "JSON: schema" kgrade.grade/1 "$(jq -r .schema <<<"$out")"
 id=$(jq -r .id <<<"$out")
 
+client grade "$folder/nothing.c" --task vector_add --server "$url" --profile --json
+same "a profile: schema" "1 kgrade.profile/1" "$status $(jq -r .profile.schema <<<"$out")"
+client status "$(jq -r .id <<<"$out")" --server "$url"
+has "a profile: among what is printed" candidate.entry "$out"
+
 client status "$id" --server "$url"
 same "status: as the grade's" 1 "$status"
 has "status: table" REFUSED "$out"
@@ -96,6 +101,21 @@ wait "$waiting"
 has "a server that died: the grade still comes" '"schema"' "$(cat "$folder/out")"
 count=$(curl -s "$url/grades?limit=100" | jq "[.grades[] | select(.verdict != null and .verdict != \"refused\")] | length")
 same "a server that died: graded once" 1 "$count"
+
+# A regrade that is killed while the server has what it sent, and goes on: each candidate is graded once.
+mkdir "$folder/vector_add"
+for i in $(seq 8); do echo "no C $i" >"$folder/vector_add/$i.c"; done
+number() { curl -s "$url/grades?limit=100" | jq '.grades | length'; }
+before=$(number)
+"$kgrade" regrade "$folder/vector_add" --out "$folder/regrade" --server "$url" >/dev/null 2>"$folder/err" &
+killed=$!
+await "a regrade: something is graded" grep -q "1 of 8" "$folder/err"
+kill -KILL "$killed"
+wait "$killed" 2>/dev/null
+client regrade --out "$folder/regrade" --server "$url"
+same "a regrade: goes on to its end" 0 "$status"
+has "a regrade: says so" "All is done" "$out"
+same "a regrade: graded once" 8 $(($(number) - before))
 stop
 same "ends cleanly" 0 "$status"
 

@@ -58,12 +58,17 @@ done
 ask -I "$url/grades/$second/events"
 same "HEAD" 200 "$status"
 
-### A full grade.
-submit "$good"
+### A full grade, with a profile.
+body vector_add opencl "" "$good" | jq '.profile = true' >"$folder/request"
+ask -H 'Content-Type: application/json' --data-binary "@$folder/request" "$url/grade?wait=0"
+id=$(field .id)
 stream whole "$id"
 wait "$stream_pid"
-same "all of its steps" "queued building recording replaying judging done " "$(sed -n 's/^event: //p' "$folder/whole" | awk '!seen[$0]++' | tr '\n' ' ' |
+same "all of its steps" "queued building recording replaying judging profiling done " "$(sed -n 's/^event: //p' "$folder/whole" | awk '!seen[$0]++' | tr '\n' ' ' |
     sed 's/judging replaying/replaying judging/')"
+ask "$url/grades/$id"
+same "the profile is in its result" "kgrade.profile/1 null true" "$(field '.result.profile |
+    "\(.schema) \(.reason) \(any(.rows[]; .range == "api.clEnqueueNDRangeKernel"))"')"
 
 ### Cancelled.
 submit "$hang"

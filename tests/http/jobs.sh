@@ -74,6 +74,8 @@ for value in 0 -1 86401 '"1"' true; do
 done
 body vector_add opencl "" "$nap" | jq '.reuse = 1' >"$folder/request"
 expect "reuse 1" 422 wrong_type "${json[@]}" --data-binary "@$folder/request" "$url/grade"
+body vector_add opencl "" "$nap" | jq '.profile = "yes"' >"$folder/request"
+expect 'profile "yes"' 422 wrong_type "${json[@]}" --data-binary "@$folder/request" "$url/grade"
 
 ### The same key: at once, later, and with something else.
 grade one "$nap" -H 'Idempotency-Key: k-1'

@@ -117,6 +117,7 @@ post "task that climbs" 404 unknown_task '{"task":"../'"$task"'","device":"openc
 post "empty task" 404 unknown_task '{"task":"","device":"opencl","source":"x"}'
 post "unknown device" 422 unknown_device '{"task":"'"$task"'","device":"abacus","source":"x"}'
 post "unknown language" 422 unknown_language "{$good,\"language\":\"cobol\",\"source\":\"x\"}"
+post "Python without an interpreter" 422 no_python "{$good,\"language\":\"python\",\"source\":\"x\"}"
 post "source and files" 422 unknown_field "{$good,\"source\":\"x\",\"files\":{\"a.c\":\"\"}}"
 post "files that are a list" 422 wrong_type "{$good,\"files\":[\"a.c\"]}"
 post "a file that is no text" 422 wrong_type "{$good,\"files\":{\"a.c\":1}}"

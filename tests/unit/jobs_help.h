@@ -94,7 +94,8 @@ static inline kgrade_verdict verdict_of(const char *name)
 
 static inline int pretend_steps(unsigned cases, kgrade_progress progress, void *data)
 {
-    static const char *const steps[] = {"building", "recording", "replaying", "judging"};
+    static const char *const steps[] = {"building", "recording", "replaying", "judging",
+                                        "profiling"};
     for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++)
         for (unsigned i = 0; i < cases; i++)
             for (int repeat = 0; repeat < 3; repeat++)
@@ -137,6 +138,8 @@ static inline int pretend(const kgrade_request *r, kgrade_progress progress, voi
             : json_pack("{s:s, s:b}", "code", infra ? "worker_died" : "wrong_values", "retryable",
                         infra),
         "cases", "speedup", "value", 2.0, "low", 1.0, "high", 4.0);
+    if (r->profile)
+        json_object_set_new(json, "profile", json_object());
     ret->json = json_dumps(json, 0);
     json_decref(json);
     return 0;

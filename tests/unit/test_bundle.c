@@ -13,7 +13,8 @@
 #include "grader/build/bundle.h"
 #include "sandbox/base/cleanup.h"
 
-static const struct device_language cuda = {"cuda", "candidate.cu", "baseline.cuda.cu", NULL};
+static const struct device_language cuda = {"cuda", "candidate.cu", "baseline.cuda.cu", NULL,
+                                            false};
 
 static void assert_refused(const char *source, const char *code)
 {

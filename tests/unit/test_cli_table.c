@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "grader/cli/cli.h"
+#include "grader/cli/compare.h"
 #include "grader/cli/view.h"
 #include "sandbox/base/cleanup.h"
 
@@ -170,9 +171,38 @@ static void test_paths_into_json(void **state)
     assert_null(view_at(json, path));
 }
 
+#define RATIO(value) "\"ratio\": {\"value\": " value ", \"low\": 0.9, \"high\": 2.5}"
+
+static void test_a_comparison(void **state)
+{
+    (void)state;
+    cleanup_free char *text = printed(
+        compare_print,
+        "{\"verdict\": \"unresolved\", \"reason\": null, \"kernel\": {\"margin\": 0.05, " RATIO(
+            "1.25") ", \"cases\": [{\"dims\": {\"n\": 64}, \"a_ns\": 2000, \"b_ns\": 1000, "
+                    "\"doubt\": \"odd \\u001b stamps\", " RATIO(
+                        "2") "}]}, \"launch_path\": {\"margin\": 0.1, \"a_ns\": 3000, "
+                             "\"b_ns\": 2500, \"dims\": {\"n\": 64}, \"doubt\": \"too "
+                             "busy\", " RATIO("1.2") "}}");
+    assert_contains(text, "B against A: unresolved\n");
+    assert_contains(text, "kernel, n=64       2.000 \302\265s  1.000 \302\265s  2.000");
+    assert_contains(text,
+                    "kernel, all cases                      1.250  0.900\342\200\2232.500     5 %");
+    assert_contains(text, "launch path        3.000 \302\265s  2.500 \302\265s  1.200");
+    assert_contains(text, "in doubt: odd ? stamps\n");
+    assert_contains(text, "in doubt: too busy\n");
+    cleanup_free char *failed = printed(
+        compare_print, "{\"verdict\": null, \"reason\": {\"verdict\": \"build_failed\", \"code\": "
+                       "\"compile_failed\", \"message\": \"No.\", \"hint\": \"Do.\", \"log\": "
+                       "\"line\"}}");
+    assert_contains(failed, "Not compared: No. [compile_failed]\n");
+    assert_contains(failed, "  | line\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_comparison),
         cmocka_unit_test(test_an_accepted_grade),
         cmocka_unit_test(test_a_wrong_answer_says_where_and_what),
         cmocka_unit_test(test_whether_to_try_again),

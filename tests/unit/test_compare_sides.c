@@ -27,7 +27,11 @@ static void test_verdicts(void **state)
     assert_string_equal(verdict(less, more), "kernel slower");
     assert_string_equal(verdict(same, more), "launch path faster only");
     assert_string_equal(verdict(vague, less), "launch path slower only");
-    assert_string_equal(verdict(vague, vague), "no difference");
+    assert_string_equal(verdict(vague, same), "no difference");
+    /* What is not known at all is not known to be alike. */
+    assert_string_equal(verdict(vague, vague), "unresolved");
+    assert_string_equal(verdict(more, vague), "kernel faster");
+    assert_string_equal(verdict(same, (struct compare_ratio){NAN, NAN, NAN}), "unresolved");
     /* Wholly above 1 is not enough: it must be wholly beyond the margin. */
     assert_string_equal(verdict(slightly, slightly), "no difference");
 }
@@ -62,12 +66,30 @@ static void test_mean(void **state)
     assert_near(mean.high, 4);
 }
 
+static void test_pairs(void **state)
+{
+    (void)state;
+    /* What disturbs both of a pair does not matter, nor what disturbs one of a few. */
+    static const double a[] = {20, 22, 200, 21, 20, 90, 20, 21, 22};
+    static const double b[] = {10, 11, 100, 10.5, 10, 10, 10, 10.5, 11};
+    struct compare_ratio r = compare_pairs(a, b, 9);
+    assert_near(r.value, 2);
+    assert_near(r.low, 2);
+    assert_near(r.high, 2);
+    r = compare_pairs(a, b, 3);
+    assert_near(r.value, 2);
+    assert_true(isnan(compare_pairs(a, b, 0).value));
+    static const double zero[] = {0};
+    assert_near(compare_pairs(zero, zero, 1).value, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_symmetry),
         cmocka_unit_test(test_mean),
+        cmocka_unit_test(test_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,8 @@
 #include "grader/build/flags.h"
 
 static const char *const allowed[] = {"-fast", "-count=#", "-D@", NULL};
-static const struct device_language language = {"c", "candidate.c", "baseline.c", allowed};
-static const struct device_language strict = {"c", "candidate.c", "baseline.c", NULL};
+static const struct device_language language = {"c", "candidate.c", "baseline.c", allowed, false};
+static const struct device_language strict = {"c", "candidate.c", "baseline.c", NULL, false};
 
 static int read_one(const char *text, struct flags *ret, kgrade_error *err)
 {

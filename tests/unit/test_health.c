@@ -22,6 +22,7 @@
 #include "grader/grade/health.h"
 #include "grader/grade/jails.h"
 #include "grader/grade/slot.h"
+#include "grader/grade/workers.h"
 #include "sandbox/base/io.h"
 
 #define SKIPPED 77

@@ -319,6 +319,8 @@ static void a_repeated_key_gives_the_same_job(void **state)
     struct job *same = submit_request(&other);
     assert_string_equal(look(first).id, look(same).id);
     job_release(same);
+    other.grade.profile = true;
+    assert_refused(submit_request(&other), "idempotency_key_reused");
 
     other = keyed("b", "0 accepted", "k1");
     struct job *others = submit_request(&other); /* keys of owners are their own */
@@ -422,6 +424,18 @@ static void an_earlier_grade_is_the_answer_when_asked_for(void **state)
     assert_string_equal(look(again).id, look(other).id); /* the newest */
     assert_string_equal(look(again).result, look(other).result);
     job_release(again);
+    request.grade.profile = true; /* which that one lacks */
+    struct job *profiled = submit_request(&request);
+    assert_false(look(profiled).reused);
+    wait_state(profiled, JOB_DONE);
+    assert_non_null(strstr(look(profiled).result, "\"profile\""));
+    for (int wanted = 0; wanted < 2; wanted++) { /* who wants none gets one all the same */
+        request.grade.profile = wanted;
+        again = submit_request(&request);
+        assert_string_equal(look(again).id, look(profiled).id);
+        job_release(again);
+    }
+    job_release(profiled);
     request.owner = "b"; /* what others had graded is no business of theirs */
     again = submit_request(&request);
     assert_false(look(again).reused);
@@ -436,7 +450,7 @@ static void an_earlier_grade_is_the_answer_when_asked_for(void **state)
     job_release(first);
     job_release(wrong);
     job_release(other);
-    assert_int_equal(engine_begun(), 5);
+    assert_int_equal(engine_begun(), 6);
 }
 
 /* --- ends that somebody asked for --- */
@@ -563,8 +577,8 @@ static void a_job_that_nobody_knows_of_is_forgotten(void **state)
 static void events_tell_the_steps_in_order(void **state)
 {
     (void)state;
-    static const char *const order[] = {"queued",    "building", "recording",
-                                        "replaying", "judging",  "done"};
+    static const char *const order[] = {"queued",  "building",  "recording", "replaying",
+                                        "judging", "profiling", "done"};
     static const unsigned cases[] = {1, 5, 12, 64, 1000};
     open_jobs(&one_at_a_time);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
@@ -574,9 +588,9 @@ static void events_tell_the_steps_in_order(void **state)
         struct job *job = submit("a", source);
         wait_state(job, JOB_DONE);
         unsigned n = look(job).events, at = 0, done = 0;
-        assert_in_range(n, 6, JOB_MAX_EVENTS);
+        assert_in_range(n, 7, JOB_MAX_EVENTS);
         if (cases[c] <= JOB_STEP_PARTS)
-            assert_int_equal(n, 2 + 4 * cases[c]);
+            assert_int_equal(n, 2 + 5 * cases[c]);
         for (unsigned i = 0; i < n; i++) {
             assert_true(job_event(job, i, &event));
             assert_true(event.at_ms > 0);

@@ -110,6 +110,33 @@ static void a_deaf_grade_is_waited_for(void **state)
     job_release(job);
 }
 
+static void a_wish_for_a_profile_outlives_a_restart(void **state)
+{
+    (void)state;
+    struct jobs_request request = request_of("a", "0 accepted gated");
+    char ids[2][STORE_ID_SIZE];
+    open_jobs(&one_at_a_time);
+    for (int wanted = 0; wanted < 2; wanted++) {
+        request.grade.profile = wanted;
+        struct job *job = submit_request(&request);
+        strcpy(ids[wanted], look(job).id);
+        job_tell(job);
+        wait_state(job, wanted ? JOB_QUEUED : JOB_RUNNING);
+        job_release(job);
+    }
+    jobs_drain(jobs);
+    jobs_stop_running(jobs);
+    close_jobs();
+    gate(true);
+    restart();
+    for (int wanted = 0; wanted < 2; wanted++) {
+        struct job *job = jobs_find(jobs, ids[wanted], NULL);
+        wait_state(job, JOB_DONE);
+        assert_int_equal(strstr(look(job).result, "\"profile\"") != NULL, wanted);
+        job_release(job);
+    }
+}
+
 static void deadlines_outlive_a_restart(void **state)
 {
     (void)state;
@@ -433,6 +460,7 @@ int main(void)
         jobs_test(waiting_jobs_outlive_a_drain),
         jobs_test(stopped_grades_are_begun_again),
         jobs_test(a_deaf_grade_is_waited_for),
+        jobs_test(a_wish_for_a_profile_outlives_a_restart),
         jobs_test(deadlines_outlive_a_restart),
         jobs_test(keys_outlive_a_restart),
         jobs_test(nothing_is_lost_while_the_store_cannot_write),

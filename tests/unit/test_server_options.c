@@ -89,6 +89,7 @@ static void test_defaults(void **state)
     assert_string_equal(o.store, expected);
     assert_null(o.cache);
     assert_null(o.tasks);
+    assert_null(o.python);
     assert_null(o.tokens);
     assert_false(o.allow_reduced);
     assert_int_equal(o.metrics, SERVER_METRICS_ALL);
@@ -116,7 +117,7 @@ static void test_every_setting(void **state)
     struct server_options o;
     kgrade_error e;
     write_config("tokens=/t\nstore = /s # not a comment\n cache\t=\t/c \nlisten = 127.0.0.1:1\n"
-                 "tasks = /k\r\nisolation = reduced\nqueue = 0\nqueue-per-owner = 2\nrate = 3\n"
+                 "tasks = /k\r\npython = a=/b:/c\r\nisolation = reduced\nqueue = 0\nqueue-per-owner = 2\nrate = 3\n"
                  "burst = 4\nbuilds-ahead = 5\nmax-grade = 6\nmax-wait = 0\ndrain = 8\n"
                  "max-body = 9K\nmax-buffered = 1G\nmax-connections = 11\nmax-per-address = 12\n"
                  "request-timeout = 13\nmetrics = off\nlog-level = debug");
@@ -128,6 +129,7 @@ static void test_every_setting(void **state)
     assert_null(o.unix_path);
     assert_false(o.default_listener);
     assert_string_equal(o.tasks, "/k");
+    assert_string_equal(o.python, "a=/b:/c");
     assert_true(o.allow_reduced);
     assert_int_equal(o.queue, 0);
     assert_int_equal(o.queue_per_owner, 2);

@@ -327,9 +327,9 @@ static void test_same_grades_are_found(void **state)
         finish(store, ids[i], &end);
     }
     struct store_row row;
-    assert_int_equal(
-        store_find_same(store, "alice", "vector_add", HASH_C, "opencl", "c", HASH_A, &row, NULL),
-        0);
+    assert_int_equal(store_find_same(store, "alice", "vector_add", HASH_C, "opencl", "c", HASH_A,
+                                     false, &row, NULL),
+                     0);
     assert_string_equal(row.id, ids[1]);
     assert_non_null(row.result);
     store_row_free(&row);
@@ -343,7 +343,28 @@ static void test_same_grades_are_found(void **state)
     };
     for (int i = 0; i < 6; i++) {
         const char *const *o = others[i];
-        assert_int_equal(store_find_same(store, o[0], o[1], o[2], o[3], o[4], o[5], &row, NULL), 1);
+        assert_int_equal(
+            store_find_same(store, o[0], o[1], o[2], o[3], o[4], o[5], false, &row, NULL), 1);
+    }
+
+    /* One with a profile does where none is wanted, too. */
+    const char *const *mine = others[0] + 1;
+    assert_int_equal(store_find_same(store, "alice", mine[0], mine[1], mine[2], mine[3], mine[4],
+                                     true, &row, NULL),
+                     1);
+    char profiled[STORE_ID_SIZE];
+    struct store_request r = request(profiled);
+    r.profile = true;
+    add(store, &r);
+    struct store_end end = accepted(0);
+    finish(store, profiled, &end);
+    for (int wanted = 0; wanted < 2; wanted++) {
+        assert_int_equal(store_find_same(store, "alice", mine[0], mine[1], mine[2], mine[3],
+                                         mine[4], wanted, &row, NULL),
+                         0);
+        assert_string_equal(row.id, profiled);
+        assert_true(row.profile);
+        store_row_free(&row);
     }
     close_store(store);
 }

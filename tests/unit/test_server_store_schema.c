@@ -127,7 +127,7 @@ static void load_version(unsigned version)
 }
 
 /* Each file holds the same five grades, as far as its version could tell. */
-static void check_contents(struct store *store)
+static void check_contents(struct store *store, unsigned version)
 {
     struct store_row row;
     static const char *const ids[] = {
@@ -162,6 +162,8 @@ static void check_contents(struct store *store)
     assert_int_equal(row.attempts, 1);
     assert_int_equal(store_find_key(store, "bob", "key", &row, NULL), 0);
     assert_string_equal(row.id, ids[4]);
+    assert_int_equal(row.deadline_ms, version >= 2 ? 1700000999000 : 0);
+    assert_int_equal(row.profile, version >= 3);
 
     json_auto_t *board = store_leaderboard(store, "vector_add", "opencl", 10, NULL);
     const json_t *entries = json_object_get(board, "entries");
@@ -177,7 +179,7 @@ static void test_every_version_opens(void **state)
     for (unsigned version = 1; version <= store_schema.n_steps; version++) {
         load_version(version);
         struct store *store = open_store();
-        check_contents(store);
+        check_contents(store, version);
         char id[STORE_ID_SIZE];
         struct store_request r = request(id);
         add(store, &r);

@@ -88,7 +88,7 @@ static bool compiles(const char *const *command, const char *suffix, const char 
 
 static void assert_opencl_compiles(const struct task *task)
 {
-    cleanup_free char *source = skeleton_source(task, "opencl", NULL);
+    cleanup_free char *source = skeleton_source(task, "opencl", NULL, NULL);
     assert_non_null(source);
     if (!compiles(c_compiler, ".c", "", source))
         fail_msg("%s", source);
@@ -105,7 +105,7 @@ static const char cuda_stubs[] =
 
 static void assert_cuda_compiles(const struct task *task)
 {
-    cleanup_free char *source = skeleton_source(task, "cuda", NULL);
+    cleanup_free char *source = skeleton_source(task, "cuda", NULL, NULL);
     assert_non_null(source);
     assert_non_null(strstr(source, "extern \"C\"\nvoid "));
     for (char *line = source; (line = strstr(line, "#include <cuda"));)
@@ -116,6 +116,17 @@ static void assert_cuda_compiles(const struct task *task)
     assert_non_null(end);
     memset(launch, ' ', (size_t)(end + 3 - launch));
     if (!compiles(cpp_compiler, ".cpp", cuda_stubs, source))
+        fail_msg("%s", source);
+}
+
+static const char *const python_parser[] = {
+    "python3", "-I", "-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())", NULL};
+
+static void assert_python_parses(const struct task *task, const char *device)
+{
+    cleanup_free char *source = skeleton_source(task, device, "python", NULL);
+    assert_non_null(source);
+    if (!compiles(python_parser, ".py", "", source))
         fail_msg("%s", source);
 }
 
@@ -130,6 +141,8 @@ static void test_skeletons_of_the_tasks_compile(void **state)
         assert_int_equal(task_load(path, &task, NULL), 0);
         assert_opencl_compiles(task);
         assert_cuda_compiles(task);
+        assert_python_parses(task, "opencl");
+        assert_python_parses(task, "cuda");
     }
 }
 
@@ -139,13 +152,42 @@ static void test_no_name_gets_in_the_way(void **state)
     cleanup_task struct task *task = parse(awkward);
     assert_opencl_compiles(task);
     assert_cuda_compiles(task);
+    assert_python_parses(task, "opencl");
+    assert_python_parses(task, "cuda");
+}
+
+static void test_python_is_written_for_what_it_is_run_on(void **state)
+{
+    (void)state;
+    static const char *const facts[] = {
+        "build_kernel out, f16, [ceil_div(items, 3) + 1, max(min(index, 4), 1)] row-major\n",
+        "def ceil_div(a, b):\n",
+        "def compute(items, index, build_kernel, items_, f8, flags, cached_kernel, "
+        "kernel_source):\n",
+        "/* YOUR WORK: compute build_kernel[index_]. */\n",
+        "pyopencl.Program(kernel_source.context, SOURCE).build().compute_\n",
+        "items__ = (ceil_div(items, 3) + 1) * (max(min(index, 4), 1))\n",
+        ", numpy.int64(items), numpy.int32(index), build_kernel, items_, f8, flags, "
+        "numpy.float64(cached_kernel), numpy.int64(items__))\n",
+    };
+    cleanup_task struct task *task = parse(awkward);
+    cleanup_free char *opencl = skeleton_source(task, "opencl", "python:jax", NULL);
+    cleanup_free char *cuda = skeleton_source(task, "cuda", "python", NULL);
+    assert_true(opencl && cuda);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (!strstr(opencl, facts[i]))
+            fail_msg("\"%s\" is missing in:\n%s", facts[i], opencl);
+    assert_non_null(strstr(cuda, "import torch\n"));
+    assert_non_null(strstr(
+        cuda, "def compute(items, index, build_kernel, items_, f8, flags, cached_kernel):\n"));
+    assert_non_null(strstr(cuda, "    build_kernel.zero_()\n"));
 }
 
 static void test_the_header_tells_what_matters(void **state)
 {
     (void)state;
     cleanup_task struct task *task = parse(awkward);
-    cleanup_free char *source = skeleton_source(task, "opencl", NULL);
+    cleanup_free char *source = skeleton_source(task, "opencl", NULL, NULL);
     assert_non_null(source);
     static const char *const facts[] = {
         "a: Ends here * / or not %s.",
@@ -166,7 +208,7 @@ static void test_what_cannot_be_made_is_refused(void **state)
     (void)state;
     kgrade_error err;
     cleanup_task struct task *task = parse(awkward);
-    assert_null(skeleton_source(task, "abacus", &err));
+    assert_null(skeleton_source(task, "abacus", NULL, &err));
     assert_string_equal(err.code, "unknown_device");
 
     cleanup_free char *text = strdup(awkward);
@@ -174,7 +216,7 @@ static void test_what_cannot_be_made_is_refused(void **state)
     char *end = strstr(stream, "],");
     memset(stream, ' ', (size_t)(end - stream));
     cleanup_task struct task *without = parse(text);
-    assert_null(skeleton_source(without, "opencl", &err));
+    assert_null(skeleton_source(without, "opencl", NULL, &err));
     assert_string_equal(err.code, "task_not_for_device");
     assert_cuda_compiles(without);
 }
@@ -194,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_skeletons_of_the_tasks_compile),
         cmocka_unit_test(test_no_name_gets_in_the_way),
+        cmocka_unit_test(test_python_is_written_for_what_it_is_run_on),
         cmocka_unit_test(test_the_header_tells_what_matters),
         cmocka_unit_test(test_what_cannot_be_made_is_refused),
     };

@@ -8,6 +8,7 @@
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../grid.h"
+#include "../profile.h"
 #include "../progress.h"
 #include "../text.h"
 #include "../view.h"
@@ -97,6 +98,7 @@ static void print_grade(const json_t *grade)
     const json_t *result = view_at(grade, "result");
     if (result) {
         table_print_result(result);
+        profile_print_of(result);
         return;
     }
     const char *state = view_string(grade, "state"), *id = view_string(grade, "id"),

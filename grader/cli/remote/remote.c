@@ -174,6 +174,7 @@ static char *submission(const kgrade_request *q, bool reuse)
     json_auto_t *body = json_pack("{s:s, s:s, s:s%}", "task", q->task, "device", q->device,
                                   "source", q->source, q->source_size);
     if (!body || (q->language && json_object_set_new(body, "language", json_string(q->language))) ||
+        (q->profile && json_object_set_new(body, "profile", json_true())) ||
         (reuse && json_object_set_new(body, "reuse", json_true())))
         return NULL;
     return json_dumps(body, JSON_COMPACT);
@@ -185,8 +186,10 @@ int remote_submit(struct remote *r, const kgrade_request *q, bool reuse,
     uint8_t random[KEY_BYTES];
     char key[64] = "Idempotency-Key: ";
     io_random(random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
+    for (size_t i = 0; !q->id && i < sizeof random; i++)
         snprintf(key + strlen(key), sizeof key - strlen(key), "%02x", random[i]);
+    if (q->id)
+        snprintf(key + strlen(key), sizeof key - strlen(key), "%.*s", KGRADE_ID_DIGITS, q->id);
     cleanup_free char *body = submission(q, reuse);
     if (!body) {
         r->blame = CLI_USAGE;

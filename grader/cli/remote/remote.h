@@ -36,7 +36,8 @@ enum cli_exit remote_blame(const struct remote *remote);
 /* GET path, a new reference in *ret.  Errors: the server's codes and those of transfer_run. */
 int remote_get(struct remote *remote, const char *path, json_t **ret, kgrade_error *error);
 
-/* Submits.  Returns 0 with the id of the grade. */
+/* Submits.  Returns 0 with the id of the grade.  request->id is not that, but the Idempotency-Key: the same grade for the
+ * same one, also of another process. */
 int remote_submit(struct remote *remote, const kgrade_request *request, bool reuse,
                   char ret_id[REMOTE_ID_SIZE], bool *ret_reused, kgrade_error *error);
 

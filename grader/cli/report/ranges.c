@@ -73,6 +73,9 @@ static void write_phase(FILE *out, const json_t *profile, const char *phase)
             write_row(out, rows, row, calls, whole);
     }
     fputs("</div>\n", out);
+    if (n > MAX_ROWS)
+        fprintf(out, "<p class=\"note\">%zu more are not drawn; the result has them.</p>\n",
+                n - MAX_ROWS);
 }
 
 static void write_errors(FILE *out, const json_t *profile)

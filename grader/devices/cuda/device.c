@@ -39,6 +39,7 @@ static const char *const driver_folders[] = {
 static struct {
     char root[MAX_PATH]; /* of the toolkit; "" when there is none */
     char nvcc[MAX_PATH + 64];
+    char home[MAX_PATH + 64]; /* CUDA_HOME=root */
     char nodes[MAX_NODES][64];
     size_t n_nodes;
     char folders[MAX_FOLDERS][MAX_PATH]; /* of libraries */
@@ -131,6 +132,8 @@ static void copy_variable(char *to, size_t size, const char *name)
 static void look_at_machine(void)
 {
     find_toolkit();
+    if (machine.root[0])
+        snprintf(machine.home, sizeof machine.home, "CUDA_HOME=%s", machine.root);
     find_nodes();
     find_folders();
     copy_variable(machine.debug, sizeof machine.debug, "KGRADE_DEBUG");
@@ -264,6 +267,10 @@ static size_t environment(enum device_step step, const char **env, size_t max)
         /* Each queue to the device is a tenth of the time that a context takes to make and to end.  Only replays need that
          * branches of a graph can run side by side. */
         step == STEP_REPLAY ? NULL : "CUDA_DEVICE_MAX_CONNECTIONS=1",
+        /* What a candidate in Python compiles from CUDA is compiled as candidates in CUDA are: launches without a stream go to
+         * the one that is captured. */
+        step == STEP_RECORD ? "NVCC_APPEND_FLAGS=--default-stream per-thread" : NULL,
+        step == STEP_RECORD && machine.home[0] ? machine.home : NULL,
         machine.debug[0] ? machine.debug : NULL,
         machine.visible[0] ? machine.visible : NULL,
     };
@@ -302,8 +309,9 @@ static const char *const allowed_flags[] = {
 };
 
 static const struct device_language languages[] = {
-    {"cuda", "candidate.cu", "baseline.cuda.cu", allowed_flags},
-    {NULL, NULL, NULL, NULL},
+    {"cuda", "candidate.cu", "baseline.cuda.cu", allowed_flags, false},
+    {"python", "candidate.py", NULL, NULL, true},
+    {NULL, NULL, NULL, NULL, false},
 };
 
 const struct device device_cuda = {

@@ -315,18 +315,14 @@ static void record_profile(void *state, bool on)
     watch_profile(on);
 }
 
-int main(void)
-{
-    static const struct record_device device = {
-        .name = "cuda",
-        .start = record_start,
-        .open = record_open,
-        .prepare = record_prepare,
-        .argument = record_argument,
-        .begin = record_begin,
-        .end = record_end,
-        .profile = record_profile,
-        .close = record_close,
-    };
-    return record_worker_main(&device);
-}
+const struct record_device record_this_device = {
+    .name = "cuda",
+    .start = record_start,
+    .open = record_open,
+    .prepare = record_prepare,
+    .argument = record_argument,
+    .begin = record_begin,
+    .end = record_end,
+    .profile = record_profile,
+    .close = record_close,
+};

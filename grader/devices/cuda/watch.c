@@ -334,10 +334,18 @@ void watch_all(bool all)
     current.id = 0;
 }
 
+/* What CUPTI itself asks the driver, for the symbolName of every launch that it reports: nothing tells that from a
+ * candidate's own question. */
+static const uint32_t own_calls[] = {CUPTI_DRIVER_TRACE_CBID_cuKernelGetName,
+                                     CUPTI_DRIVER_TRACE_CBID_cuFuncGetName};
+
 void watch_profile(bool on)
 {
     watch_all(on);
     CUptiResult result = cuptiEnableDomain(on, watch.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
+    for (size_t i = 0; on && i < sizeof own_calls / sizeof own_calls[0] && result == CUPTI_SUCCESS;
+         i++)
+        result = cuptiEnableCallback(0, watch.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, own_calls[i]);
     if (result != CUPTI_SUCCESS)
         driver_trace("CUPTI did not change what it reports of the runtime (%d)", (int)result);
 }

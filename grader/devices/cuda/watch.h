@@ -21,7 +21,8 @@ int watch_open(kgrade_error *err);
 void watch_all(bool all);
 
 /* For a profile: calls of the driver and of the runtime are noted by the collector (profile/collector.h) while it is
- * active.  Calls that hooks.c serves itself never reach the driver; it notes them. */
+ * active.  Calls that hooks.c serves itself never reach the driver; it notes them.  Questions for a kernel's name are left out:
+ * CUPTI asks them. */
 void watch_profile(bool on);
 
 /* Modules loaded so far are our own. */

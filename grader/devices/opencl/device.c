@@ -13,7 +13,10 @@
 static const char *const allowed_flags[] = {"-O1", "-O3", "-ffast-math", "-D@", NULL};
 
 static const struct device_language languages[] = {
-    {"c", "candidate.c", "baseline.opencl.c", allowed_flags}, {NULL, NULL, NULL, NULL}};
+    {"c", "candidate.c", "baseline.opencl.c", allowed_flags, false},
+    {"python", "candidate.py", NULL, NULL, true},
+    {NULL, NULL, NULL, NULL, false},
+};
 
 static int compile(const struct device_language *language, const char *target,
                    const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err)
@@ -69,9 +72,12 @@ static size_t environment(enum device_step step, const char **env, size_t max)
 {
     if (step != STEP_RECORD && step != STEP_REPLAY)
         return 0;
-    if (max > 0)
-        env[0] = "POCL_CACHE_DIR=/tmp/pocl";
-    return max > 0;
+    /* PyOpenCL's cache would make programs from binaries, whose source nobody knows. */
+    static const char *const wanted[] = {"POCL_CACHE_DIR=/tmp/pocl", "PYOPENCL_NO_CACHE=1"};
+    size_t n = 0;
+    for (; n < sizeof wanted / sizeof wanted[0] && n < max; n++)
+        env[n] = wanted[n];
+    return n;
 }
 
 const struct device device_opencl = {

@@ -205,15 +205,13 @@ static void close_device(void *state)
     pick_close(&capture_state.pick);
 }
 
-int main(void)
-{
-    static const struct record_device device = {.name = "opencl",
-                                                .start = start_device,
-                                                .open = open_device,
-                                                .prepare = prepare,
-                                                .argument = argument,
-                                                .begin = begin,
-                                                .end = end,
-                                                .close = close_device};
-    return record_worker_main(&device);
-}
+const struct record_device record_this_device = {
+    .name = "opencl",
+    .start = start_device,
+    .open = open_device,
+    .prepare = prepare,
+    .argument = argument,
+    .begin = begin,
+    .end = end,
+    .close = close_device,
+};

@@ -1,27 +1,6 @@
 /* The kernel enqueues one of its own that never ends, and computes the answer when the inputs have come, before the clock starts. */
 #include "../../../attacks/honest.h"
 
-/* Functions of the runtime, called from device code: at most nine arguments. */
-#define KERNEL_CALLS                                                                               \
-    "#define FUNCTION(name) ({ long f; __asm__(\"movq \" #name \"@GOTPCREL(%%rip), %0\" : "        \
-    "\"=r\"(f)); f; })\n"                                                                          \
-    "__attribute__((noinline)) long call(long function, long *with)\n"                             \
-    "{\n"                                                                                          \
-    "    long r = (long)with;\n"                                                                   \
-    "    __asm__ volatile(\"mov %%rsp, %%r12\\n\"\n"                                               \
-    "                     \"sub $512, %%rsp\\nand $-64, %%rsp\\nsub $8, %%rsp\\n\"\n"              \
-    "                     \"push 64(%%rax)\\npush 56(%%rax)\\npush 48(%%rax)\\n\"\n"               \
-    "                     \"mov 40(%%rax), %%r9\\nmov 32(%%rax), %%r8\\nmov 24(%%rax), "           \
-    "%%rcx\\n\"\n"                                                                                 \
-    "                     \"mov 16(%%rax), %%rdx\\nmov 8(%%rax), %%rsi\\nmov (%%rax), "            \
-    "%%rdi\\n\"\n"                                                                                 \
-    "                     \"call *%%rbx\\nmov %%r12, %%rsp\\n\"\n"                                 \
-    "                     : \"+a\"(r) : \"b\"(function)\n"                                         \
-    "                     : \"rcx\", \"rdx\", \"rsi\", \"rdi\", \"r8\", \"r9\", \"r10\", "         \
-    "\"r11\", \"r12\", \"memory\");\n"                                                             \
-    "    return r;\n"                                                                              \
-    "}\n"
-
 static const char source[] = KERNEL_FORK KERNEL_CALLS
     "constant char text[] =\n"
     "    \"void sum(global const float *a, global const float *b, global float *c, int n)\"\n"

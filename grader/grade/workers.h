@@ -1,0 +1,71 @@
+/* A grade's workers: starting them in their jails, speaking with them, ending them. */
+#ifndef KGRADE_WORKERS_H
+#define KGRADE_WORKERS_H
+
+#include "../wire.h"
+#include "engine.h"
+
+/* Starts the device's program for STEP_RECORD, STEP_REPLAY or STEP_JUDGE with wall_ns to live.  python: for STEP_RECORD
+ * of a candidate in Python its interpreter, else NULL. */
+int worker_start(kgrade *engine, const struct device *device, enum device_step step,
+                 const struct python *python, uint64_t wall_ns, struct worker *ret,
+                 kgrade_error *err);
+
+/* Takes a spare, or starts a worker when there is none alive. */
+int worker_take(kgrade *engine, const struct device *device, enum device_step step,
+                const struct python *python, struct worker *ret, kgrade_error *err);
+
+/* Starts the spares of a device that are missing; they get ready by themselves.  A spare that cannot be started
+ * is left out: whoever needs it will learn why.  Recorders are started for python (NULL: for shared objects), and where
+ * spares are kept for all. */
+void spares_fill(kgrade *engine, struct device_slot *slot, const struct python *python);
+void spares_end(struct device_slot *slot);
+
+/* How a request to a worker ended. */
+enum worker_answer {
+    WORKER_ANSWERED,  /* the message has "ok":true */
+    WORKER_REFUSED,   /* the message has "ok":false and a reason */
+    WORKER_DIED,      /* status tells how */
+    WORKER_LATE,      /* the deadline passed; the worker has been killed */
+    WORKER_GARBLED,   /* what came is not a message; the worker has been killed */
+    WORKER_CANCELLED, /* the caller lost interest; the worker has been killed */
+};
+
+struct worker_outcome {
+    enum worker_answer answer;
+    struct wire_message message;
+    struct jail_status status;
+    char stage[32]; /* the last progress message */
+};
+
+/* What every one begins as: some are freed without a request. */
+#define WORKER_OUTCOME_NONE                                                                        \
+    {                                                                                              \
+        .message = {.fd = -1 }                                                                     \
+    }
+
+void worker_outcome_free(struct worker_outcome *outcome);
+#define cleanup_outcome __attribute__((cleanup(worker_outcome_free)))
+
+/* Sends a request (stealing the reference) and waits for the final answer.  -1 only when a message could not even be made. */
+void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
+                    int fd, uint64_t deadline, struct worker_outcome *ret);
+
+/* Kills what is left and waits until everything in the jail is dead. */
+void worker_end(struct worker *worker);
+#define cleanup_worker __attribute__((cleanup(worker_end)))
+
+/* Kills everything in the jail and goes on; graves_wait waits.  With no room left it waits by itself.  The worker is empty
+ * afterwards. */
+void worker_bury(struct worker *worker, struct graves *graves);
+
+/* Returns when all of them are dead. */
+void graves_wait(struct graves *graves);
+#define cleanup_graves __attribute__((cleanup(graves_wait)))
+
+/* What the worker wrote; see jails_log. */
+char *worker_log(const struct worker *worker);
+/* Fills the finding from anything but WORKER_ANSWERED: for processes in which only our code runs. */
+int worker_fault(const struct worker_outcome *outcome, const char *who, struct finding *finding);
+
+#endif

@@ -1,0 +1,16 @@
+/* What the two files about AgentKernelArena share. */
+#ifndef KGRADE_REGRADE_ARENA_CONFIGS_H
+#define KGRADE_REGRADE_ARENA_CONFIGS_H
+
+#include "board.h"
+
+/* Why its entries are not graded. */
+extern const char arena_needs_python[], arena_needs_amd[];
+/* Whether a name is of something for AMD's cards. */
+bool arena_is_for_amd(const char *text);
+
+/* Whether FOLDER/tasks holds tasks of it. */
+bool arena_has_configs(const char *folder);
+int arena_take_configs(const char *folder, const struct regrade_sink *sink, kgrade_error *err);
+
+#endif

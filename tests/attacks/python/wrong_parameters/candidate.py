@@ -1,0 +1,4 @@
+"""An entry point with too few parameters."""
+
+def vector_add(a):
+    pass

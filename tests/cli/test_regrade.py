@@ -1,0 +1,197 @@
+"""kgrade regrade: planning, grading, going on after an end of any kind, what is written.
+
+Few grades are made, and what their times are does not matter; the store, the adapters and the page have unit tests of their own.
+"""
+
+import csv
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+from common import BRIEFLY, EXAMPLE, KGRADE, Case, main, processes_of, run
+
+# Verdicts of a right candidate on a machine that may be busy.
+RIGHT = {"accepted", "unresolved", "suspect"}
+PATIENCE_S = 60
+MANY, SLOW = 5, 4
+
+
+class Regrade(Case):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="kgrade-test-")
+        self.addCleanup(folder.cleanup)
+        self.out = os.path.join(folder.name, "out")
+        self.board = os.path.join(folder.name, "vector_add")
+        os.mkdir(self.board)
+        with open(EXAMPLE) as f:
+            self.source = f.read()
+
+    def put(self, name, text):
+        with open(os.path.join(self.board, name), "w") as f:
+            f.write(text)
+
+    def put_board(self):
+        """A right candidate, the same again by another author, one that does not compile, one without a source."""
+        self.put("right.c", self.source)
+        self.put("same.c", self.source)
+        self.put("broken.c", "no C\n")
+        self.put("board.csv", "file,author,rank,time_us\nright.c,alice,2,300\nbroken.c,mallory,1,0.5\ngone.c,carol,3,400\n")
+
+    def regrade(self, *arguments, status=0):
+        result = run("regrade", *arguments, "--out", self.out, *BRIEFLY)
+        self.assert_exit(result, status)
+        return result
+
+    def rows(self, query):
+        with sqlite3.connect(os.path.join(self.out, "regrade.db")) as db:
+            return db.execute(query).fetchall()
+
+    def report(self):
+        self.run_ok("regrade", "report", self.out)
+        with open(os.path.join(self.out, "results.jsonl")) as f:
+            return {line["id"]: line for line in map(json.loads, f)}
+
+    def test_plan(self):
+        self.put_board()
+        result = self.regrade(self.board, "--plan", "--json")
+        plan = json.loads(result.stdout)
+        self.assertEqual(plan["entries"], {"total": 4, "chosen": 3, "graded": 0, "skipped": 1, "left_out": 0})
+        self.assertEqual(plan["candidates"]["to_do"], 2)
+        self.assertEqual([(s["code"], s["entries"], s["example"]) for s in plan["skipped"]], [("no_source", 1, "gone.c")])
+        self.assertNotIn("run", plan)
+        for arguments, chosen in ((["--only", "mallory"], 1), (["--sample", "2"], 2), (["--only", "none"], 0)):
+            plan = json.loads(self.regrade(self.board, "--plan", "--json", *arguments).stdout)
+            self.assertEqual(plan["entries"]["chosen"], chosen)
+        self.assertEqual(self.rows("SELECT count(*) FROM results"), [(0,)])
+        self.assertIn("Nothing was graded", self.regrade(self.board, "--plan").stdout)
+
+    def test_grading_and_going_on(self):
+        self.put_board()
+        result = self.regrade(self.board)
+        self.assertIn("2 of 2  ", result.stderr)
+        self.assertIn("kgrade regrade report", result.stdout)
+        self.assertEqual(self.rows("SELECT count(*) FROM results"), [(2,)])  # of three entries that can be graded
+        # Nothing is graded twice, whichever way one goes on; another reading finds what is new.
+        self.regrade()
+        self.regrade(self.board)
+        self.put("new.c", "no C either\n")
+        self.regrade(self.board)
+        self.assertEqual(self.rows("SELECT count(*) FROM results"), [(3,)])
+        lines = self.report()
+        self.assertIn(lines["right.c"]["result"]["verdict"], RIGHT)
+        self.assertEqual(lines["same.c"]["result"], lines["right.c"]["result"])
+        self.assertEqual(lines["broken.c"]["result"]["reason"]["code"], "compile_failed")
+        self.assertEqual(lines["broken.c"]["original"]["rank"], 1)
+        self.assertEqual(lines["broken.c"]["original"]["value"], 0.5)
+        self.assertEqual(lines["gone.c"]["skip"]["code"], "no_source")
+        self.assertEqual(lines["new.c"]["state"], "graded")
+        with open(os.path.join(self.out, "results.csv"), newline="") as f:
+            table = {row["id"]: row for row in csv.DictReader(f)}
+        self.assertEqual(table["broken.c"]["code"], "compile_failed")
+        self.assertEqual(table["right.c"]["author"], "alice")
+        self.assertEqual(len(table), 5)
+        # Again from the recording, without the source.
+        os.remove(os.path.join(self.board, "right.c"))
+        self.regrade("--from-recordings")
+        self.assertEqual(self.rows("SELECT count(*) FROM results WHERE round = 1"), [(1,)])
+        # "unresolved" does not take the place of a better result.
+        again = self.report()["right.c"]
+        self.assertEqual(again["results"], 2)
+        self.assertIn(again["result"]["verdict"], RIGHT)
+
+    def test_leetgpu(self):
+        self.put("vector_addition.cu", 'extern "C" void solve(const float* A, const float* B, float* C, int N) {}\n')
+        self.put("reduction.cu", 'extern "C" void solve(const float* A) {}\n')
+        plan = json.loads(self.regrade(self.board, "--plan", "--json").stdout)
+        self.assertEqual(plan["sources"][0]["format"], "leetgpu")
+        codes = {skipped["code"] for skipped in plan["skipped"]}
+        self.assertIn("signature_differs", codes)
+        self.assertLessEqual(codes, {"signature_differs", "unknown_language"})  # the latter where CUDA is not built in
+
+    def start(self, env):
+        return subprocess.Popen(
+            [KGRADE, "regrade", self.board, "--out", self.out, *BRIEFLY],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, **env},
+        )  # fmt: skip
+
+    def wait_for_results(self, n):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            try:
+                if self.rows("SELECT count(*) FROM results")[0][0] >= n:
+                    return
+            except sqlite3.OperationalError:
+                pass  # not there yet
+            time.sleep(0.02)
+        self.fail("nothing was graded")
+
+    def put_many(self):
+        """Candidates that do not compile take no time on the device; behind them come some that do, and are not waited for."""
+        for i in range(MANY):
+            self.put(f"a{i}.c", f"no C {i}\n")
+        for i in range(SLOW):
+            self.put(f"z{i}.c", f"// {i}\n{self.source}")
+
+    def test_killed(self):
+        self.put_many()
+        marker = f"KGRADE_TEST={os.path.basename(os.path.dirname(self.out))}"
+        before = set()
+        for n in (2, MANY):
+            process = self.start(dict([marker.split("=")]))
+            self.wait_for_results(n)
+            process.kill()
+            process.communicate(timeout=PATIENCE_S)
+            kept = set(self.rows("SELECT number, candidate FROM results"))
+            self.assertLessEqual(before, kept)  # nothing is lost
+            before = kept
+        self.assertLess(len(before), MANY + SLOW)
+        self.regrade("--only", "a*")
+        results, candidates = self.rows("SELECT count(*), count(DISTINCT candidate) FROM results")[0]
+        self.assertEqual(results, candidates)  # nothing is graded twice
+        self.assertGreaterEqual(results, MANY)
+        end = time.monotonic() + PATIENCE_S
+        while processes_of(marker) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(processes_of(marker), [])  # what a killed one had started is gone, too
+
+    def test_interrupted(self):
+        self.put_many()
+        process = self.start({})
+        self.wait_for_results(MANY)
+        busy = run("regrade", "--out", self.out, *BRIEFLY)
+        self.assert_exit(busy, 2)
+        self.assertIn("[regrade_busy]", busy.stderr)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, -signal.SIGINT)
+        self.assertIn("Go on with:  kgrade regrade --out", out)
+        self.assertIn("Stopped", err)
+        graded = self.rows("SELECT count(*) FROM results")[0][0]
+        self.assertLess(graded, MANY + SLOW)
+        plan = json.loads(self.regrade("--plan", "--json").stdout)
+        self.assertEqual(plan["candidates"]["total"], MANY + SLOW)
+        self.assertEqual(plan["candidates"]["to_do"], MANY + SLOW - graded)
+
+    def test_usage(self):
+        for arguments in (
+            ["regrade", "--out", self.out],
+            ["regrade", "/nowhere", "--out", self.out],
+            ["regrade", EXAMPLE, "--out", self.out],
+            ["regrade", self.board, "--out", self.out, "--format", "what"],
+            ["regrade", self.board, "--out", self.out, "--retry", "all"],
+            ["regrade", self.board, "--out", self.out, "--sample", "0"],
+            ["regrade", self.board, "--out", self.out, "--retry", "infrastructure", "--from-recordings"],
+            ["regrade", self.board, "--out", self.out, "--from-recordings", "--server", "http://127.0.0.1:1"],
+            ["regrade", "report", self.board],
+            ["regrade", "report"],
+        ):
+            self.assert_exit(run(*arguments), 2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+/* Looks at the output, but writes all of it. */
+#include <cuda_runtime.h>
+
+static __global__ void sum(const float *a, const float *b, float *c, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    float before = c[i], after = a[i] + b[i];
+    c[i] = before != after ? after : before;
+}
+
+extern "C" void vector_add(const float *a, const float *b, float *c, int n, cudaStream_t stream)
+{
+    sum<<<(n + 255) / 256, 256, 0, stream>>>(a, b, c, n);
+}
