@@ -222,7 +222,7 @@ check "systemd unit" 60 check_unit_file
 check "manual" 60 check_manual
 # Three at a time: a test often waits, for a deadline or for one compiler or worker.
 # Left out is what the sanitizers below run as well.
-suite release 1200 -j 3 -E "$(one_of attacks crash recordings)|$(one_of http wire)|^unit/([^h]|h[^e])"
+suite release 1200 -j 3 -E "$(one_of attacks crash recordings)|$(one_of http jobs malformed openapi options requests wire)|^unit/([^h]|h[^e])"
 
 # The warnings that count are those of the release build: with sanitizers the compiler sees ghosts.
 check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,9 +13,41 @@ SOURCE_DIR = os.environ["KGRADE_SOURCE_DIR"]
 EXAMPLE = os.path.join(SOURCE_DIR, "deploy", "example", "vector_add.c")
 TIMEOUT_S = 60
 
-# Sampling briefly is enough where the figures are not the point; what has been compiled once need not be again.
+# Sampling small cases briefly is enough where the figures are not the point; what has been compiled once need not be again.
 CACHE = tempfile.TemporaryDirectory(prefix="kgrade-test-")
-BRIEFLY = ["--max-samples", "20", "--isolation", "reduced", "--cache", CACHE.name]
+SMALL_CASES = {
+    "vector_add": {
+        "correctness": [{"n": 1}, {"n": 31}, {"n": 65537}],
+        "benchmark": [{"n": 65536}, {"n": 262144}],
+        "hidden": [{"count": 2, "n": [1, 100000]}],
+    },
+    "softmax": {
+        "correctness": [{"rows": 7, "cols": 33}],
+        "benchmark": [{"rows": 64, "cols": 256}],
+    },
+    "matmul": {
+        "correctness": [{"m": 33, "n": 17, "k": 61}],
+        "benchmark": [{"m": 128, "n": 128, "k": 128}],
+    },
+}
+
+
+def make_small_tasks(folder):
+    """The project's tasks with other cases, below the folder."""
+    for name, cases in SMALL_CASES.items():
+        copy = shutil.copytree(os.path.join(SOURCE_DIR, "tasks", name), os.path.join(folder, name))
+        path = os.path.join(copy, "task.json")
+        with open(path) as f:
+            task = json.load(f)
+        task["cases"] = cases
+        with open(path, "w") as f:
+            json.dump(task, f)
+
+
+TASKS = tempfile.TemporaryDirectory(prefix="kgrade-test-tasks-")
+make_small_tasks(TASKS.name)
+HERE = ["--isolation", "reduced", "--cache", CACHE.name, "--tasks", TASKS.name]
+BRIEFLY = ["--max-samples", "20", *HERE]
 
 
 def run(*arguments, stdin=None, env=None, cwd=None):

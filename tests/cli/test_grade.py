@@ -24,7 +24,7 @@ class Grade(Case):
         self.assertTrue(result.stdout.startswith("ACCEPTED  score "), result.stdout)
         self.assertEqual(result.stderr, "")
         self.assertNotIn("\033", result.stdout)
-        for part in ("benchmark", "correctness", "hidden", "n=1048576", "µs", "isolation", "samples"):
+        for part in ("benchmark", "correctness", "hidden", "n=262144", "µs", "isolation", "samples"):
             self.assertIn(part, result.stdout)
 
     def test_json(self):

@@ -26,7 +26,7 @@ class Recording(Case):
         self.assertEqual(manifest["task"], "vector_add")
         text = self.run_ok("recording", "show", self.good).stdout
         self.assertIn("opencl", text)
-        self.assertIn("kind=bytes at=0 hex=e8030000  (i32 1000, f32 ", text.replace("3  kind", "kind"))
+        self.assertIn("kind=bytes at=0 hex=01000100  (i32 65537, f32 ", text.replace("3  kind", "kind"))
         self.assertTrue(self.run_ok("recording", "show", self.good, "--dot").stdout.startswith("digraph"))
 
     def test_replay(self):

@@ -181,7 +181,7 @@ class Grades(ReportCase):
             page = Page(name)
             self.assert_harmless(page)
             self.assertIn("Recorded graph", page.words)
-            self.assertIn("grid 1048576 work-items", page.words)
+            self.assertIn("grid 65536 work-items", page.words)
             kernels = {text_of(item.find(f"{HTML}div/{HTML}code")) for item in page.all(f"{HTML}li")}
             self.assertEqual(kernels, {"add"})
         benchmarks = [case for case in result["cases"] if "device_time" in case]

@@ -5,9 +5,9 @@ import os
 import shutil
 import tempfile
 
-from common import BRIEFLY, SOURCE_DIR, Case, main, run
+from common import BRIEFLY, TASKS, Case, main, run
 
-VECTOR_ADD = os.path.join(SOURCE_DIR, "tasks", "vector_add")
+VECTOR_ADD = os.path.join(TASKS.name, "vector_add")
 
 
 class Tasks(Case):

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 
     kgrade_error error;
     kgrade *engine;
-    kgrade_options options = {.prefix = argv[1], .allow_reduced = true};
+    kgrade_options options = {.prefix = argv[1], .allow_reduced = true, .max_seconds = 0.5};
     if (kgrade_open(&options, &engine, &error))
         return complain(&error);
 
