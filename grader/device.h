@@ -29,6 +29,7 @@ struct device_language {
 };
 
 #define DEVICE_MAX_COMPILE_ARGS 64
+#define DEVICE_HEADERS "/headers"
 
 struct device {
     const char *name;
@@ -51,6 +52,10 @@ struct device {
     /* A fault in one process may leave the device unusable for the next: after one, the slot must pass a health check.
      * Not for a device that is processes only: their death says nothing about it. */
     bool fault_is_sticky;
+
+    /* A folder below share/kgrade with headers for candidates.  A build jail whose command line names DEVICE_HEADERS has it
+     * there, read-only.  NULL: none. */
+    const char *headers;
 
     /* The compiler's command line for /src/SOURCE -> /out/candidate.so; NULL-terminated into argv.
      * Returned strings live as long as the process.  `target` is the "target" of the replayer's information

@@ -105,8 +105,10 @@ enum cli_exit options_complain(const char *command, const char *format, ...)
 /* python.c */
 /* An interpreter, where the command line named none and may need one. */
 void python_settle(struct cli *cli);
-/* What --language says, else "python" for a file that is called so; NULL: the device's first. */
-const char *python_language(const struct cli *cli, const char *file);
+
+/* language.c */
+/* What --language says, else what the file's name says ("python", "hip"); NULL: the device's first. */
+const char *cli_language(const struct cli *cli, const char *file);
 
 /* commands.c */
 void cli_print_error(const kgrade_error *error);

@@ -122,8 +122,8 @@ enum cli_exit command_new(const struct cli *cli)
     kgrade_error error = {0};
     const char *task = cli->arguments[0];
     if (kgrade_task_skeleton(engine, task, cli->device ? cli->device : CLI_DEFAULT_DEVICE,
-                             cli->output ? python_language(cli, cli->output) : cli->language,
-                             &source, &error))
+                             cli->output ? cli_language(cli, cli->output) : cli->language, &source,
+                             &error))
         return complain(&error, CLI_USAGE);
     if (!cli->output || !strcmp(cli->output, "-")) {
         fputs(source, stdout);

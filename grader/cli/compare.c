@@ -72,7 +72,7 @@ enum cli_exit command_compare(const struct cli *cli)
         sides[i] = (kgrade_request){
             .task = cli->task,
             .device = cli->device ? cli->device : CLI_DEFAULT_DEVICE,
-            .language = python_language(cli, cli->arguments[i]),
+            .language = cli_language(cli, cli->arguments[i]),
             .source = (const char *)sources[i]->data,
             .source_size = sources[i]->size,
         };

@@ -177,7 +177,7 @@ enum cli_exit command_grade(const struct cli *cli)
     kgrade_request request = {
         .task = cli->task,
         .device = cli->device ? cli->device : CLI_DEFAULT_DEVICE,
-        .language = python_language(cli, cli->arguments[0]),
+        .language = cli_language(cli, cli->arguments[0]),
         .source = (const char *)source.data,
         .source_size = source.size,
         .profile = cli->profile,

@@ -21,8 +21,8 @@ static const struct known_option known[] = {
     {OPTION_TASK, 't', "task", "TASK", "the task that FILE solves"},
     {OPTION_DEVICE, 'd', "device", "DEVICE", "where it runs (default: opencl)"},
     {OPTION_LANGUAGE, 'l', "language", "LANGUAGE",
-     "what FILE is written in (default: python for *.py, else the\n"
-     "device's first)"},
+     "what FILE is written in (default: python for *.py,\n"
+     "hip for *.hip, else the device's first)"},
     {OPTION_JSON, 0, "json", NULL, "JSON on standard output"},
     {OPTION_JSONL, 0, "jsonl", NULL, "one line of JSON for each range and metric"},
     {OPTION_TRACE, 0, "trace", "FILE",

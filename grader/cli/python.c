@@ -1,5 +1,5 @@
-/* Candidates in Python on the command line: what is left open is found, so that `kgrade grade add.py` works in whatever
- * environment is active. */
+/* The interpreter for candidates in Python on the command line: where it is left open it is found, so that `kgrade grade add.py`
+ * works in whatever environment is active. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <stdio.h>
@@ -35,11 +35,6 @@ static bool is_python_file(const char *name)
 {
     size_t n = strlen(name);
     return n > 3 && !strcmp(name + n - 3, ".py");
-}
-
-const char *python_language(const struct cli *cli, const char *file)
-{
-    return cli->language ? cli->language : is_python_file(file) ? "python" : NULL;
 }
 
 void python_settle(struct cli *cli)

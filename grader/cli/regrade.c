@@ -10,6 +10,7 @@
 #include "progress.h"
 #include "regrade.h"
 #include "text.h"
+#include "view.h"
 
 static enum cli_exit complain(const kgrade_error *error)
 {
@@ -146,11 +147,13 @@ static json_t *summary_json(const struct regrade_summary *s)
                      seconds, "device_held_s", s->held_ms / 1e3);
 }
 
-static void print_summary(const struct regrade_summary *s, const struct cli *cli,
-                          const char *folder)
+static void print_summary(const struct regrade_summary *s, const char *folder)
 {
     double seconds = (double)s->wall_ns / 1e9;
-    printf("Graded %" PRIu64 " in %.1f s", s->done, seconds);
+    if (s->done)
+        printf("Graded %" PRIu64 " in %.1f s", s->done, seconds);
+    else
+        fputs(s->complete ? "Nothing was left to grade" : "Nothing was graded", stdout);
     const char *separator = ": ";
     for (unsigned v = 0; v <= KGRADE_INFRASTRUCTURE_ERROR; v++)
         if (s->verdicts[v]) {
@@ -167,9 +170,7 @@ static void print_summary(const struct regrade_summary *s, const struct cli *cli
     if (s->complete)
         printf("All is done; the report:  kgrade regrade report %s\n", folder);
     else
-        printf("Go on with:  kgrade regrade --out %s%s%s%s\n", folder,
-               cli->from_recordings ? " --from-recordings" : "", cli->retry ? " --retry " : "",
-               cli->retry ? cli->retry : "");
+        puts("That is not all of it: the same command goes on where this one ended.");
 }
 
 static enum cli_exit work(const struct cli *cli, struct site *site, struct regrade_store *store,
@@ -181,6 +182,10 @@ static enum cli_exit work(const struct cli *cli, struct site *site, struct regra
     unsigned threads;
     if (regrade_store_counts(store, &counts, &error) || site_threads(site, store, &threads, &error))
         return complain(&error);
+    if (!counts.chosen && counts.left_out)
+        fputs("kgrade: --only and --sample chose none of what can be graded; a pattern must match "
+              "the whole of an id, an author or another name: '*word*'.\n",
+              stderr);
     struct telling telling = {
         .site = site, .before = counts.candidates - counts.to_do, .lines = !isatty(STDERR_FILENO)};
     const struct regrade_run run = {threads, grade, asked_to_stop, tell, &telling};
@@ -200,7 +205,7 @@ static enum cli_exit work(const struct cli *cli, struct site *site, struct regra
         json_dumpf(plan, stdout, JSON_INDENT(2));
         putchar('\n');
     } else {
-        print_summary(&summary, cli, site->folder);
+        print_summary(&summary, site->folder);
     }
     bool faults = summary.verdicts[KGRADE_INFRASTRUCTURE_ERROR] > 0;
     if (faults && !cli->json)
@@ -239,8 +244,8 @@ static enum cli_exit plan_and_work(const struct cli *cli, struct site *site,
     if (cli->json) {
         json_dumpf(plan, stdout, JSON_INDENT(2));
         putchar('\n');
-    } else {
-        printf("Nothing was graded.  To begin:  kgrade regrade --out %s\n", site->folder);
+    } else if (view_number(plan, "candidates.to_do") > 0) {
+        puts("Nothing was graded: the same command without --plan begins.");
     }
     return CLI_ACCEPTED;
 }

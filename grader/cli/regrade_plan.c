@@ -82,14 +82,10 @@ static void count_reason(struct describing *d, const struct regrade_entry *entry
 static int take_row(void *data, const struct regrade_row *row, kgrade_error *err)
 {
     (void)err;
-    static const char *const keys[] = {[REGRADE_SKIPPED] = "skipped",
-                                       [REGRADE_LEFT_OUT] = "left_out",
-                                       [REGRADE_PLANNED] = "planned",
-                                       [REGRADE_GRADED] = "graded"};
     struct describing *d = data;
     json_t *board = board_of(d, row);
     add_one(board, "entries");
-    add_one(board, keys[row->state]);
+    add_one(board, regrade_state_name(row->state));
     if (row->state == REGRADE_SKIPPED)
         count_reason(d, &row->entry);
     return 0;
@@ -154,7 +150,8 @@ void plan_print(FILE *file, const json_t *plan)
             text_print_foreign(file, "  ", or_empty(json_string_value(note)));
         }
     }
-    print_boards(file, view_at(plan, "boards"));
+    if (json_array_size(view_at(plan, "boards")))
+        print_boards(file, view_at(plan, "boards"));
     json_array_foreach(view_members(view_at(plan, "skipped")), i, reason)
     {
         fprintf(file, "Skipped: %.0f [%s]  ", view_number(reason, "entries"),
@@ -168,10 +165,9 @@ void plan_print(FILE *file, const json_t *plan)
         fprintf(file, "Skipped for further reasons: %.0f\n", view_number(plan, "other_skipped"));
     double total = view_number(plan, "candidates.total"),
            to_do = view_number(plan, "candidates.to_do");
-    fprintf(file,
-            "%.0f entries to grade are %.0f different candidates, %.0f of which are graded.\n",
+    fprintf(file, "Entries to grade: %.0f; different candidates among them: %.0f, graded: %.0f.\n",
             view_number(plan, "entries.chosen"), total, total - to_do);
     if (view_number(plan, "candidates.without_recording") > 0)
-        fprintf(file, "%.0f of them have no recording and are left out.\n",
+        fprintf(file, "Candidates left out, since no recording of them is kept: %.0f.\n",
                 view_number(plan, "candidates.without_recording"));
 }

@@ -19,7 +19,7 @@ static const struct {
 } outputs[] = {
     {"report.html", regrade_report_html},
     {"results.jsonl", regrade_export_jsonl},
-    {"results.csv", regrade_export_csv},
+    {"results.csv", regrade_report_csv},
 };
 #define N_OUTPUTS (sizeof outputs / sizeof outputs[0])
 
@@ -34,7 +34,10 @@ static int write_file(const struct regrade_store *store, const char *path, write
     }
     FILE *file = fopen(partial, "we");
     if (!file)
-        return fail_errno(err, "file_unwritable", NULL, "Cannot create %s", partial);
+        return fail_errno(err, "file_unwritable",
+                          "The report is written into the folder of the regrade; where that must "
+                          "not change, copy it.",
+                          "Cannot create %s", partial);
     int rc = write(store, file, err);
     bool broken = ferror(file) || fflush(file) || fsync(fileno(file));
     int cause = errno;

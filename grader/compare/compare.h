@@ -26,8 +26,8 @@ bool compare_is_vague(const struct compare_ratio *host);
 /* The geometric mean of n ratios that were measured apart from each other; intervals are of 95 %. */
 struct compare_ratio compare_mean(const struct compare_ratio *ratios, size_t n);
 
-/* The median of the ratios of n pairs, a's to b's, and its interval of 95 %; NaN without any. */
-struct compare_ratio compare_pairs(const double *a, const double *b, size_t n);
+/* How much longer n times are than n others, when some of either may be far off, and the interval of 95 %; NaN without any. */
+struct compare_ratio compare_groups(const double *a, const double *b, size_t n);
 
 struct compare_request {
     const struct task *task;

@@ -7,12 +7,13 @@
 #include "compare.h"
 
 /* Processes of each side.  Two processes of one candidate differ, by where memory happens to lie; one that differs much, or that
- * the machine disturbed, must not decide. */
+ * the machine disturbed, must not decide.  Where the ratio of so many is vague there are more. */
 #define PATHS_PROCESSES 9u
+#define PATHS_MOST_PROCESSES 15u
 
 struct paths {
     struct compare_ratio ratio;
-    double ns[2]; /* of a warm call: the median over a side's processes of their quickest */
+    double ns[2]; /* of a warm call: the median over a side's processes */
 };
 
 /* requests[i] opens side i.  Every process makes its calls alone: the one before is dead, and all that it started. */

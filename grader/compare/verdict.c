@@ -44,16 +44,25 @@ struct compare_ratio compare_mean(const struct compare_ratio *ratios, size_t n)
                                   exp(mean + sqrt(above) / (double)(n ? n : 1))};
 }
 
-struct compare_ratio compare_pairs(const double *a, const double *b, size_t n)
+/*
+ * The Hodges-Lehmann estimate of the shift between two groups, on a scale of logarithms: the median of all n^2 ratios, with the interval
+ * that belongs to the Mann-Whitney test (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 4.2 and 4.3, by the normal
+ * approximation).
+ */
+struct compare_ratio compare_groups(const double *a, const double *b, size_t n)
 {
     struct compare_ratio r = {NAN, NAN, NAN};
-    cleanup_free double *ratios = calloc(n + 1, sizeof *ratios);
-    for (size_t i = 0; ratios && i < n; i++)
-        ratios[i] = b[i] > 0 ? a[i] / b[i] : 1;
+    cleanup_free double *ratios = calloc(n * n + 1, sizeof *ratios);
+    for (size_t i = 0; ratios && i < n * n; i++)
+        ratios[i] = b[i % n] > 0 ? a[i / n] / b[i % n] : 1;
     if (!ratios || !n)
         return r;
-    statistics_sort(ratios, n);
-    r.value = statistics_quantile(ratios, n, 0.5);
-    statistics_median_interval(ratios, n, Z95, &r.low, &r.high);
+    double square = (double)(n * n);
+    double rank = floor(square / 2 - Z95 * sqrt(square * (double)(2 * n + 1) / 12));
+    size_t left_out = rank > 1 ? (size_t)rank - 1 : 0;
+    statistics_sort(ratios, n * n);
+    r.value = statistics_quantile(ratios, n * n, 0.5);
+    r.low = ratios[left_out];
+    r.high = ratios[n * n - 1 - left_out];
     return r;
 }

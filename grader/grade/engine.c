@@ -14,8 +14,8 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../../sandbox/base/io.h"
-#include "workers.h"
 #include "slot.h"
+#include "workers.h"
 
 #define SCRATCH_PREFIX "kgrade."
 

@@ -13,8 +13,8 @@
 #include "../replay/replay.h"
 #include "baseline.h"
 #include "jails.h"
-#include "workers.h"
 #include "slot.h"
+#include "workers.h"
 
 /* --- the health kernel --- */
 

@@ -96,6 +96,7 @@ static void strip_paths(char *text)
 {
     strip(text, "/src/");
     strip(text, "/out/");
+    strip(text, DEVICE_HEADERS "/");
 }
 
 char *jails_log(int output_fd)
@@ -186,11 +187,31 @@ int jails_run(kgrade *engine, const char *const *argv, const struct python *pyth
     return *ret ? 0 : fail(err, "program_failed", NULL, "%s said nothing.", argv[0]);
 }
 
+static bool wants_headers(const struct build_input *input)
+{
+    bool wants = false;
+    for (size_t i = 0; input->argv[i] && input->device && input->device->headers; i++)
+        wants = wants || !strcmp(input->argv[i], DEVICE_HEADERS);
+    return wants;
+}
+
+/* The real folder, for in a build folder it is a link. */
+static char *headers_folder(const kgrade *engine, const char *name, kgrade_error *err)
+{
+    char path[ENGINE_MAX_PATH + 64], *real;
+    snprintf(path, sizeof path, "%.3000s/share/kgrade/%.60s", engine->prefix, name);
+    real = realpath(path, NULL);
+    if (!real)
+        fail_errno(err, "headers_missing", "Install kgrade anew: cmake --install BUILD.",
+                   "The headers for candidates are not where they should be, in %s", path);
+    return real;
+}
+
 static int run_compiler(kgrade *engine, const struct build_input *input, const char *folder,
                         uint64_t wall_ns, struct jail_status *ret_status, char **ret_log,
                         kgrade_error *err)
 {
-    cleanup_free char *src = NULL, *out = NULL;
+    cleanup_free char *src = NULL, *out = NULL, *headers = NULL;
     if (asprintf(&src, "%s/src", folder) < 0)
         src = NULL;
     if (asprintf(&out, "%s/out", folder) < 0)
@@ -205,11 +226,17 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
             return -1;
     struct jail_bind binds[JAIL_MAX_BINDS];
     size_t n = spec_binds(input->device, STEP_BUILD, binds);
-    if (n + 2 > JAIL_MAX_BINDS)
+    if (n + 3 > JAIL_MAX_BINDS)
         return fail(err, "too_many_binds", NULL, "The build jail would need more than %d binds.",
                     JAIL_MAX_BINDS);
     binds[n++] = (struct jail_bind){.source = src, .target = "/src"};
     binds[n++] = (struct jail_bind){.source = out, .target = "/out", .writable = true};
+    if (wants_headers(input)) {
+        headers = headers_folder(engine, input->device->headers, err);
+        if (!headers)
+            return -1;
+        binds[n++] = (struct jail_bind){.source = headers, .target = DEVICE_HEADERS};
+    }
     const char *env[32];
     spec_environment(input->device, STEP_BUILD, env, sizeof env / sizeof env[0]);
     cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);

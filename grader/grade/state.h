@@ -26,7 +26,7 @@ struct grade {
     const struct device *device;
     struct device_slot *slot;
     const struct device_language *language; /* NULL when a recording is graded */
-    struct python *python; /* for an interpreted language, else NULL */
+    struct python *python;                  /* for an interpreted language, else NULL */
     const char *source;
     size_t source_size;
     char id[KGRADE_ID_DIGITS + 1];

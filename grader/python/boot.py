@@ -4,9 +4,11 @@ Started as `python -I boot.py LIBRARY DEVICE_MODULE` in the record jail, with LI
 A device's module has
 
     start()                                  imports what candidates will want; an ImportError says what is missing
-    buffer(address, dtype, shape, writable)  what a candidate gets for a buffer
+    settle()                                 before the arguments of a case are made
+    buffer(address, dtype, shape)            what a candidate gets for a buffer
     stream(address)                          and for the stream
-    deliver(buffer, returned)                NotImplemented, or how something that was returned becomes an output
+    deliver(buffer, returned)                makes something that was returned an output; a text says why it is none
+    HINTS                                    what to do about errors whose texts have these words
 """
 
 import ctypes
@@ -14,6 +16,7 @@ import importlib.util
 import inspect
 import json
 import os
+import signal
 import sys
 import traceback
 
@@ -22,11 +25,16 @@ MAIN_FILES = ("candidate.py", "submission.py", "main.py")
 SINGLE_FILE = "candidate.py"
 MODULE = "candidate"
 MAX_FRAMES = 20
-MAX_MESSAGE = 700
+MAX_CAUSES = 5  # of an exception, and exceptions of a group
+MAX_LINE = 200  # bytes, as below
+MAX_WORDS = 700
+MAX_MESSAGE = 1000  # what a kgrade_error holds
 STREAM_NAMES = ("stream", "queue")
+CALL_HINT = "The log has the traceback. Cases have awkward shapes: sizes of 1, primes, odd tails."
+IMPORT_HINT = "The log has the traceback; `kgrade doctor` shows which frameworks the interpreter has."
 
 # Kept here, since a candidate may put other things in their places.
-parse, signature_of = json.loads, inspect.signature
+parse, signature_of, write = json.loads, inspect.signature, os.write
 
 
 class Side(ctypes.Structure):
@@ -45,57 +53,106 @@ class Failure(Exception):
         self.code, self.message, self.hint = code, message, hint
 
 
+def shorten(text, limit):
+    """At most so many bytes of UTF-8, all in one line and printable."""
+    cut = text[:limit]
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(cut.split())).encode()
+    return line[:limit].decode(errors="ignore") + (" ..." if len(line) > limit or len(text) > limit else "")
+
+
+def said(speak):
+    """What code of the candidate's has to say, which may do anything instead."""
+    try:
+        return shorten(speak(), MAX_WORDS)
+    except BaseException:
+        return "(it does not say)"
+
+
+def name_of(function):
+    return said(lambda: getattr(function, "__name__", type(function).__name__))
+
+
 def own_frames(error):
     """The candidate's own lines of a traceback, innermost last."""
     frames = traceback.extract_tb(error.__traceback__)
     return [f for f in frames if f.filename.startswith(FOLDER)]
 
 
+def place(filename, line):
+    return f"{os.path.relpath(filename, FOLDER)}, line {line}"
+
+
 def show(frame):
-    return f'  File "{os.path.relpath(frame.filename, FOLDER)}", line {frame.lineno}, in {frame.name}\n    {frame.line or ""}'
+    where = f'File "{os.path.relpath(frame.filename, FOLDER)}", line {frame.lineno}, in {frame.name}'
+    return ["  " + shorten(where, MAX_LINE), "    " + shorten(frame.line or "", MAX_LINE)]
 
 
 def words(error):
     """What the error is called and says, and where in the candidate it happened."""
-    text = " ".join(str(error).split()) if not isinstance(error, SyntaxError) else str(error.msg)
-    text = type(error).__name__ + (": " + text if text else "")
-    if len(text) > MAX_MESSAGE:
-        text = text[:MAX_MESSAGE] + " ..."
-    if isinstance(error, SyntaxError) and error.filename and error.filename.startswith(FOLDER):
-        return f"{text} ({os.path.relpath(error.filename, FOLDER)}, line {error.lineno})"
-    frames = own_frames(error)
-    if frames:
-        last = frames[-1]
-        text += f" ({os.path.relpath(last.filename, FOLDER)}, line {last.lineno}, in {last.name})"
+    of_syntax = isinstance(error, SyntaxError)
+    text = said(lambda: str(error.msg if of_syntax else error))
+    text = said(lambda: type(error).__name__) + (": " + text if text else "")
+    if of_syntax and error.filename and error.filename.startswith(FOLDER):
+        return f"{text} ({place(error.filename, error.lineno)})"
+    for last in own_frames(error)[-1:]:
+        text += f" ({place(last.filename, last.lineno)}, in {shorten(last.name, MAX_LINE)})"
     return text
 
 
+def causes(error):
+    """Those that it came from, the first one first, and the error itself."""
+    found = []
+    while error is not None and len(found) < MAX_CAUSES and not any(error is e for e in found):
+        found.append(error)
+        error = error.__cause__ if error.__suppress_context__ or error.__cause__ is not None else error.__context__
+    return found[::-1]
+
+
+def traceback_lines(error):
+    lines = []
+    for one in causes(error):
+        frames = own_frames(one)
+        lines.append("This led to another:" if lines else "Traceback (the candidate's own frames):")
+        if len(frames) > MAX_FRAMES:
+            lines.append(f"  [{len(frames) - MAX_FRAMES} more]")
+        for frame in frames[-MAX_FRAMES:]:
+            lines += show(frame)
+        lines.append(words(one))
+    group = getattr(error, "exceptions", ())
+    return lines + ["  " + words(one) for one in group[:MAX_CAUSES]]
+
+
 def print_traceback(error):
-    frames = own_frames(error)
-    cut = len(frames) - MAX_FRAMES
-    lines = ["Traceback (the candidate's own frames):"]
-    if cut > 0:
-        lines.append(f"  [{cut} more]")
-    lines += [show(f) for f in frames[-MAX_FRAMES:]]
-    lines.append(words(error))
-    print("\n".join(lines), file=sys.stderr, flush=True)
+    try:
+        write(2, ("\n".join(traceback_lines(error)) + "\n").encode())
+    except BaseException:
+        pass  # the message goes without it
+
+
+def runs_later(function):
+    return inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
 class Recorder:
     def __init__(self, library, device):
         self.library, self.device = library, device
-        self.task = self.function = self.arguments = None
+        self.task = self.function = None
+        self.arguments, self.keywords = [], {}
         self.outputs, self.returns = [], False
 
     def fail(self, failure):
-        self.library.kgrade_python_fail(failure.code.encode(), failure.message.encode(errors="replace"), failure.hint.encode())
-        return -1
+        message = shorten(failure.message, MAX_MESSAGE)
+        self.library.kgrade_python_fail(failure.code.encode(), message.encode(), failure.hint.encode())
+        return 0
+
+    def hint(self, message, default):
+        return next((hint for part, hint in self.device.HINTS.items() if part in message), default)
 
     def attempt(self, work, *arguments):
-        """0, or -1 with the failure told."""
+        """1, or 0 with the failure told: what ctypes returns, too, when an exception gets out."""
         try:
             work(*arguments)
-            return 0
+            return 1
         except Failure as failure:
             return self.fail(failure)
         except BaseException as error:
@@ -107,8 +164,8 @@ class Recorder:
     def start(self):
         try:
             self.device.start()
-            return 0
-        except Exception as error:
+            return 1
+        except BaseException as error:
             return self.fail(Failure("python_unfit", f"{sys.executable} cannot serve this device: {words(error)}",
                                      "Install what is missing for that interpreter; `kgrade doctor` shows what each one has."))
 
@@ -120,15 +177,15 @@ class Recorder:
 
     def call(self):
         try:
-            result = self.function(*self.arguments)
+            result = self.function(*self.arguments, **self.keywords)
             if self.returns:
                 self.deliver(result)
         except Failure as failure:
             self.fail(failure)
         except BaseException as error:
             print_traceback(error)
-            self.fail(Failure("python_exception", f"The call raised {words(error)}",
-                              "The log has the traceback. Cases have awkward shapes: sizes of 1, primes, odd tails."))
+            message = words(error)
+            self.fail(Failure("python_exception", f"The call raised {message}", self.hint(message, CALL_HINT)))
 
     # --- loading ---
 
@@ -152,24 +209,29 @@ class Recorder:
                       f"Call the file with the entry point {SINGLE_FILE}; it may import the others.")
 
     def import_candidate(self, source):
-        path = os.path.join(FOLDER, self.write_files(source))
+        name = self.write_files(source)
+        path = os.path.join(FOLDER, name)
         sys.path.insert(0, FOLDER)
         spec = importlib.util.spec_from_file_location(MODULE, path)
         module = importlib.util.module_from_spec(spec)
         sys.modules[MODULE] = module
+        sys.modules.setdefault(name[:-len(".py")], module)  # its other files may import it
         try:
             spec.loader.exec_module(module)
         except SyntaxError as error:
             raise Failure("python_syntax_error", f"The candidate is not Python: {words(error)}", "Mend the line shown.")
         except BaseException as error:
             print_traceback(error)
-            raise Failure("python_import_failed", f"Importing the candidate raised {words(error)}",
-                          "The log has the traceback; `kgrade doctor` shows which frameworks the interpreter has.")
+            message = words(error)
+            raise Failure("python_import_failed", f"Importing the candidate raised {message}", self.hint(message, IMPORT_HINT))
         return module
 
     def find_entry(self, module):
         for name in (self.task["entry"], "solve"):
             function = getattr(module, name, None)
+            if runs_later(function):
+                raise Failure("missing_entry", f'"{name}" is a generator or a coroutine: a call of it runs nothing.',
+                              "Make it a plain function, without yield and async, that queues its work and returns.")
             if callable(function):
                 return function
         raise Failure("missing_entry", f'The candidate has no function "{self.task["entry"]}".',
@@ -178,19 +240,29 @@ class Recorder:
     # --- calling ---
 
     def by_name(self, signature):
-        """The parameters that the function names, where it names nothing else; None: it has names of its own."""
-        index = {p["name"]: i for i, p in enumerate(self.task["parameters"])}
-        for i, p in enumerate(self.task["parameters"]):
+        """The parameters that the function names: by position, and by keyword; None: it has names of its own."""
+        everything = self.task["parameters"]
+        index = {p["name"]: i for i, p in enumerate(everything)}
+        for i, p in enumerate(everything):
             if p["kind"] == "stream":
                 index.update((name, i) for name in STREAM_NAMES if name not in index)
-        chosen = []
+        positions, keywords, skipped, takes_more = [], {}, False, False
         for parameter in signature.parameters.values():
-            if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                return None
-            if parameter.name not in index:
-                return chosen or None if parameter.default is not parameter.empty else None
-            chosen.append(index[parameter.name])
-        return chosen or None
+            i = index.get(parameter.name)
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                takes_more = not skipped
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                continue
+            elif i is None:
+                if parameter.default is parameter.empty:
+                    return None
+                skipped = True
+            elif parameter.kind is parameter.KEYWORD_ONLY or (skipped and parameter.kind is not parameter.POSITIONAL_ONLY):
+                keywords[parameter.name] = i
+            elif not skipped:
+                positions.append(i)
+        # One that takes as many as there are takes what it does not name in their order.
+        return None if takes_more and len(positions) + len(keywords) < len(everything) else (positions, keywords)
 
     def ways(self):
         """The parameters that an entry may take, most of them first: with the stream or without, with the outputs or without."""
@@ -203,22 +275,23 @@ class Recorder:
         yield [i for i in everything if kinds[i] in ("in", "inout")]
 
     def choose(self):
-        """Which parameters the candidate's function takes."""
+        """Which parameters the candidate's function takes: by position, and by keyword."""
         try:
             signature = signature_of(self.function)
         except (TypeError, ValueError):
-            return next(self.ways())
+            return next(self.ways()), {}
         named = self.by_name(signature)
-        if named and self.is_complete(named):
+        if named and self.is_complete([*named[0], *named[1].values()]):
             return named
         for way in self.ways():
             try:
                 signature.bind(*way)
-                return way
+                return way, {}
             except TypeError:
                 continue
         names = ", ".join(p["name"] for p in self.task["parameters"])
-        raise Failure("wrong_parameters", f"{self.function.__name__}{signature} does not fit the task's parameters ({names}).",
+        taken = said(lambda: str(signature))
+        raise Failure("wrong_parameters", f"{name_of(self.function)}{taken} does not fit the task's parameters ({names}).",
                       "Take all of them, by these names or in this order; the stream may be left out, or the outputs, which are then returned.")
 
     def is_complete(self, chosen):
@@ -230,19 +303,21 @@ class Recorder:
 
     def bind(self, text):
         given = parse(text)
-        chosen = self.choose()
+        self.device.settle()
+        positions, keywords = self.choose()
         values = []
         for parameter, argument in zip(self.task["parameters"], given):
             if parameter["kind"] == "stream":
                 values.append(self.device.stream(argument["address"]))
             elif "address" in argument:
-                values.append(self.device.buffer(argument["address"], parameter["dtype"], argument["shape"],
-                                                 parameter["kind"] != "in"))
+                values.append(self.device.buffer(argument["address"], parameter["dtype"], argument["shape"]))
             else:
                 values.append(argument["value"])
-        self.arguments = [values[i] for i in chosen]
-        self.outputs = [values[i] for i, p in enumerate(self.task["parameters"]) if p["kind"] == "out"]
-        self.returns = bool(self.outputs) and not any(self.task["parameters"][i]["kind"] == "out" for i in chosen)
+        self.arguments = [values[i] for i in positions]
+        self.keywords = {name: values[i] for name, i in keywords.items()}
+        outputs = [i for i, p in enumerate(self.task["parameters"]) if p["kind"] == "out"]
+        self.outputs = [values[i] for i in outputs]
+        self.returns = bool(outputs) and not any(i in outputs for i in (*positions, *keywords.values()))
 
     def deliver(self, result):
         returned = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -250,8 +325,9 @@ class Recorder:
             raise Failure("python_exception", f"The call returned {len(returned)} values; the task has {len(self.outputs)} outputs.",
                           "Return the outputs in the task's order, or take them as parameters and write into them.")
         for output, value in zip(self.outputs, returned):
-            if self.device.deliver(output, value) is NotImplemented:
-                raise Failure("python_exception", f"The call returned {type(value).__name__}, which is no output on this device.",
+            why = self.device.deliver(output, value)
+            if why:
+                raise Failure("python_exception", f"The call returned {name_of(type(value))}: {why}.",
                               "Take the outputs as parameters and write into them.")
 
 
@@ -265,6 +341,8 @@ def import_device(path):
 def main():
     # Compilers and whatever else the candidate starts are no recorders.
     os.environ.pop("LD_PRELOAD", None)
+    # Who writes too much ends as any other program would.
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     library = ctypes.PyDLL(sys.argv[1])
     library.kgrade_python_fail.argtypes = [ctypes.c_char_p] * 3
     library.kgrade_python_main.argtypes = [ctypes.POINTER(Side), ctypes.py_object]
@@ -274,4 +352,5 @@ def main():
     sys.exit(library.kgrade_python_main(ctypes.byref(side), recorder.call))
 
 
-main()
+if __name__ == "__main__":  # processes that multiprocessing starts run this file, too
+    main()

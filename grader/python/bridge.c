@@ -21,7 +21,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* As boot.py makes it; each returns 0, or -1 after kgrade_python_fail. */
+/* As boot.py makes it; each returns 1, or 0 after kgrade_python_fail. */
 struct python_side {
     int (*start)(void);
     int (*load)(const char *task, const char *source, size_t size);
@@ -51,7 +51,7 @@ void kgrade_python_fail(const char *code, const char *message, const char *hint)
 static int take_error(kgrade_error *err)
 {
     if (!python.error.code[0])
-        fail(&python.error, "python_unfit", "Look at the log.",
+        fail(&python.error, "python_exception", "Look at the log.",
              "The interpreter failed without saying why.");
     *err = python.error;
     python.error = (kgrade_error){.code = ""};
@@ -60,7 +60,7 @@ static int take_error(kgrade_error *err)
 
 static int start(kgrade_error *err)
 {
-    return python.side->start() ? take_error(err) : 0;
+    return python.side->start() ? 0 : take_error(err);
 }
 
 static int open_call(const struct task *task, struct call **ret, kgrade_error *err)
@@ -124,7 +124,7 @@ static int load(const struct task *task, int fd, void (**ret_entry)(void), kgrad
         return fail(err, "out_of_memory", NULL, "No memory for the task.");
     if (read_source(fd, &source, err))
         return -1;
-    if (python.side->load(text, (const char *)source.data, source.size))
+    if (!python.side->load(text, (const char *)source.data, source.size))
         return take_error(err);
     *ret_entry = invoke;
     return 0;
@@ -174,7 +174,7 @@ static int prepare(const struct task *task, struct call *call, const int64_t *di
     cleanup_free char *text = json_dumps(arguments, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text)
         return fail(err, "out_of_memory", NULL, "No memory for the arguments.");
-    return python.side->prepare(text) ? take_error(err) : 0;
+    return python.side->prepare(text) ? 0 : take_error(err);
 }
 
 static bool resolve(const char *name, void *to, size_t size)

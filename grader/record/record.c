@@ -45,7 +45,8 @@ static int blame_timeout(const char *stage, double seconds, struct finding *f)
 {
     if (!strcmp(stage, "loading"))
         return finding_set(f, KGRADE_TIMEOUT, "load_timeout",
-                           "Do no work in constructors and static initialisers.",
+                           "Do no work in constructors and static initialisers, nor at the top of "
+                           "a module.",
                            "The candidate did not load within %.0f seconds.", seconds);
     if (strstr(stage, "_wait"))
         return finding_set(f, KGRADE_TIMEOUT, "kernel_timeout",
@@ -71,7 +72,7 @@ static int blame_death(const struct jail_status *status, const char *stage, stru
             "The candidate ended the process with status %d, %s.", status->code, where(stage));
     if (status->code == SIGXFSZ)
         return finding_set(f, KGRADE_RUNTIME_ERROR, "output_flood", "Print less.",
-                           "The candidate wrote more than %llu bytes.", JAILS_MAX_OUTPUT_BYTES);
+                           "The candidate wrote more than it may, to its output or to a file.");
     const char *code = !strcmp(stage, "loading")      ? "crashed_at_load"
                        : strstr(stage, "_wait")       ? "crashed_in_kernel"
                        : !strcmp(stage, "first_call") ? "crashed_in_call"

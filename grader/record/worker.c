@@ -53,12 +53,18 @@ static void progress(const char *stage)
               io_now() + WORKER_SEND_NS, NULL);
 }
 
-/* The host code gave up.  In a capture that may be because the device refused something: then this is the reason. */
+/* Whether the host code gave up in a call since the last time. */
+static bool host_failed(const struct recorder *r, kgrade_error *err)
+{
+    return r->host->called && r->host->called(err);
+}
+
+/* The host code gave up.  That may be because the device refused something or failed: then this is the reason. */
 static int blame_device(struct recorder *r, enum record_mode mode, struct recording *recording,
                         kgrade_error *err)
 {
     kgrade_error refusal = {.code = ""};
-    if (mode == RECORD_CAPTURE && r->device->end(r->state, mode, recording, &refusal) &&
+    if (r->device->end(r->state, mode, recording, &refusal) &&
         strcmp(refusal.code, "nothing_enqueued"))
         *err = refusal;
     return -1;
@@ -72,10 +78,10 @@ static int one_call(struct recorder *r, enum record_mode mode, struct recording 
     uint64_t start = io_now();
     call_invoke(r->call, r->entry);
     *ret_ns = io_now() - start;
-    if (r->host->called && r->host->called(err))
-        return blame_device(r, mode, recording, err);
     if (wait_stage)
         progress(wait_stage);
+    if (host_failed(r, err))
+        return blame_device(r, mode, recording, err);
     return r->device->end(r->state, mode, recording, err);
 }
 
@@ -114,6 +120,10 @@ static int profile_blocks_of_case(struct recorder *r, const json_t *request, kgr
     const struct profile_target target = {r->device, r->state, r->call, r->entry, progress};
     if (profile_blocks(&target, request, &answer, err))
         return -1;
+    if (host_failed(r, err)) {
+        json_decref(answer);
+        return -1;
+    }
     return worker_ok(answer, NULL, 0, -1);
 }
 
@@ -127,6 +137,10 @@ static int profile_case(struct recorder *r, const json_t *request, kgrade_error 
     const struct profile_target target = {r->device, r->state, r->call, r->entry, progress};
     if (prepare_case(r, request, dims, err) || profile_phase(&target, request, &answer, &log, err))
         return -1;
+    if (host_failed(r, err)) {
+        json_decref(answer);
+        return -1;
+    }
     return worker_ok(answer, log.data, log.size, -1);
 }
 

@@ -62,7 +62,7 @@ struct call;
 
 /*
  * What the candidate's host code is written in: compiled to a library (record_host_native), or interpreted
- * (python/bridge.h).  Any pointer but those of load and open may be NULL: nothing to do.
+ * (python/bridge.c).  Any pointer but those of load and open may be NULL: nothing to do.
  */
 struct record_host {
     /* What takes long and can be done before anything is known of the grade; after the device's start. */

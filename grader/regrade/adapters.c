@@ -32,7 +32,8 @@ const struct regrade_adapter *regrade_adapter_for(const char *path, kgrade_error
             return regrade_adapters[i];
     list_names(names, sizeof names);
     fail_set(err, "unknown_board",
-             "Does it exist?  --format says what it is where its looks do not.",
+             "A board is a folder, or a file that another board exported; --format says what it is "
+             "where its looks do not.",
              "%s is no leaderboard that kgrade knows; known are: %s.", path, names);
     return NULL;
 }

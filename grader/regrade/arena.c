@@ -54,6 +54,7 @@ static double time_of(const json_t *one)
                                         "kernel_time_ms",     "cuda_event_time_ms",
                                         "cuda_graph_time_ms", "execution_time_ms"};
     static const char *const others[] = {"execution_time", "time_ms", "time"};
+    static const char *const of_timing[] = {"mean", "median", "min"};
     for (size_t i = 0; i < sizeof in_ms / sizeof in_ms[0]; i++) {
         double value = figures_number(json_object_get(one, in_ms[i]));
         if (!isnan(value))
@@ -64,7 +65,10 @@ static double time_of(const json_t *one)
         if (!isnan(value)) /* as the arena reads them */
             return value >= 1000 && !strstr(others[i], "_ms") ? value * 1000 : value;
     }
-    return NAN;
+    double value = NAN;
+    for (size_t i = 0; i < sizeof of_timing / sizeof of_timing[0] && isnan(value); i++)
+        value = figures_number(json_object_get(json_object_get(one, "timing_ms"), of_timing[i]));
+    return value;
 }
 
 static json_t *in_ns(double ms)
@@ -135,7 +139,8 @@ static void take_reports(const char *folder, json_t *cases)
 
 struct reading {
     const struct regrade_sink *sink;
-    json_t *tasks; /* names that were delivered of the run: {} */
+    const char *board; /* its score is a sum over all tasks, so they are problems of one board */
+    json_t *tasks;     /* names that were delivered of the run: {} */
 };
 
 static enum regrade_passed passed_of(const json_t *result)
@@ -154,7 +159,7 @@ static int deliver(const struct reading *r, const char *id, const char *run, con
     bool amd = arena_is_for_amd(type) || arena_is_for_amd(task);
     const struct regrade_entry entry = {
         .id = id,
-        .board = task,
+        .board = r->board,
         .problem = task,
         .author = run,
         .language = "python",
@@ -249,7 +254,7 @@ static int take_run(const struct reading *all, const char *folder, kgrade_error 
     cleanup_names struct regrade_names list = {0};
     cleanup_free char *run = regrade_last_part(folder);
     json_auto_t *tasks = json_object();
-    const struct reading r = {all->sink, tasks};
+    const struct reading r = {all->sink, all->board, tasks};
     if (!run || !tasks)
         return fail(err, "out_of_memory", NULL, "There is no memory for a run.");
     if (regrade_names_read(folder, &list, err))
@@ -285,12 +290,18 @@ static const json_t *same_case(const json_t *list, const char *name)
     return NULL;
 }
 
-/* Pairs of what candidate and baseline took; a method that differs says so. */
+/* Pairs of what candidate and baseline took, also of what only one has, which no rule overlooks; a method that differs says so. */
 static json_t *pair_cases(const json_t *sides)
 {
     const json_t *candidate = json_object_get(sides, "candidate"),
                  *baseline = json_object_get(sides, "baseline");
     json_t *cases = json_array();
+    for (size_t i = 0; i < json_array_size(baseline); i++) {
+        const json_t *one = json_array_get(baseline, i);
+        cleanup_free char *name = name_of(one, i);
+        if (name && !same_case(candidate, name))
+            add_case(cases, name, NAN, time_of(one), json_object_get(one, "benchmark_method"));
+    }
     for (size_t i = 0; i < json_array_size(candidate); i++) {
         const json_t *one = json_array_get(candidate, i), *other = NULL;
         cleanup_free char *name = name_of(one, i);
@@ -356,9 +367,9 @@ static int read_arena(const char *path, const struct regrade_wishes *wishes,
     cleanup_free char *name = regrade_last_part(path);
     cleanup_free char *title = name ? regrade_label(name) : NULL;
     json_auto_t *tasks = json_object();
-    const struct reading r = {sink, tasks};
+    const struct reading r = {sink, title ? title : "AgentKernelArena", tasks};
     const struct regrade_source source = {
-        .title = title ? title : "AgentKernelArena",
+        .title = r.board,
         .rule = "arena",
         .clock =
             "Single runs of the task's own harness, baseline and candidate at different times.",
@@ -371,7 +382,7 @@ static int read_arena(const char *path, const struct regrade_wishes *wishes,
     if (is_run(path))
         return take_run(&r, path, err);
     if (arena_has_configs(path))
-        return arena_take_configs(path, sink, err);
+        return arena_take_configs(path, r.board, sink, err);
     if (regrade_has_file(path, result_name))
         return take_task(&r, "run", path, name ? name : "task", err);
     if (regrade_names_read(path, &list, err))

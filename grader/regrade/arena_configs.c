@@ -52,8 +52,8 @@ static const char *language_of(const json_t *config)
     return said ? said : elsewhere ? elsewhere : to ? to + 1 : "python";
 }
 
-static int take_config(const char *root, const char *below, const struct regrade_sink *sink,
-                       kgrade_error *err)
+static int take_config(const char *root, const char *below, const char *board,
+                       const struct regrade_sink *sink, kgrade_error *err)
 {
     cleanup_free char *folder = regrade_path(root, below), *path = NULL,
                       *label = regrade_label(below);
@@ -70,7 +70,7 @@ static int take_config(const char *root, const char *below, const struct regrade
     bool amd = arena_is_for_amd(language) || arena_is_for_amd(below);
     const struct regrade_entry entry = {
         .id = label,
-        .board = label,
+        .board = board,
         .problem = label,
         .files = config_name,
         .language = language,
@@ -86,7 +86,7 @@ static int take_config(const char *root, const char *below, const struct regrade
 }
 
 /* A folder with a config is a task; what is below it belongs to it. */
-static int walk(const char *root, const char *below, unsigned level,
+static int walk(const char *root, const char *below, unsigned level, const char *board,
                 const struct regrade_sink *sink, kgrade_error *err)
 {
     cleanup_free char *folder = regrade_path(root, below);
@@ -94,12 +94,12 @@ static int walk(const char *root, const char *below, unsigned level,
     if (!folder || level > MOST_LEVELS || !regrade_is_folder(folder))
         return 0;
     if (regrade_has_file(folder, config_name))
-        return sink ? take_config(root, below, sink, err) : 1;
+        return sink ? take_config(root, below, board, sink, err) : 1;
     if (regrade_names_read(folder, &list, err))
         return -1;
     for (size_t i = 0; i < list.n; i++) {
         cleanup_free char *inner = regrade_path(below, list.list[i]);
-        int rc = inner ? walk(root, inner, level + 1, sink, err) : 0;
+        int rc = inner ? walk(root, inner, level + 1, board, sink, err) : 0;
         if (rc)
             return rc;
     }
@@ -108,10 +108,11 @@ static int walk(const char *root, const char *below, unsigned level,
 
 bool arena_has_configs(const char *folder)
 {
-    return walk(folder, "tasks", 1, NULL, NULL) == 1;
+    return walk(folder, "tasks", 1, NULL, NULL, NULL) == 1;
 }
 
-int arena_take_configs(const char *folder, const struct regrade_sink *sink, kgrade_error *err)
+int arena_take_configs(const char *folder, const char *board, const struct regrade_sink *sink,
+                       kgrade_error *err)
 {
-    return walk(folder, "tasks", 1, sink, err);
+    return walk(folder, "tasks", 1, board, sink, err);
 }

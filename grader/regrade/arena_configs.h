@@ -11,6 +11,7 @@ bool arena_is_for_amd(const char *text);
 
 /* Whether FOLDER/tasks holds tasks of it. */
 bool arena_has_configs(const char *folder);
-int arena_take_configs(const char *folder, const struct regrade_sink *sink, kgrade_error *err);
+int arena_take_configs(const char *folder, const char *board, const struct regrade_sink *sink,
+                       kgrade_error *err);
 
 #endif

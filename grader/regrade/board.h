@@ -101,6 +101,9 @@ struct regrade_adapter {
                 const struct regrade_sink *sink, kgrade_error *err);
 };
 
+/* Of the wishes' tasks; NULL: there is none of that name. */
+const json_t *regrade_find_task(const struct regrade_wishes *wishes, const char *name);
+
 /* Fills in what an adapter left open: the task of --task, the device; and tells why the entry cannot be graded where that is plain by
  * now, as `no_task`, `no_source`, `needs_python`, `unknown_language`, `task_not_for_device`.  Strings that it sets live as long as
  * the wishes, or for ever. */

@@ -10,7 +10,7 @@ static const char *text_of(const json_t *json, const char *key)
     return text ? text : "";
 }
 
-static const json_t *find_task(const struct regrade_wishes *wishes, const char *name)
+const json_t *regrade_find_task(const struct regrade_wishes *wishes, const char *name)
 {
     for (size_t i = 0; i < json_array_size(wishes->tasks); i++) {
         const json_t *task = json_array_get(wishes->tasks, i);
@@ -78,7 +78,7 @@ void regrade_complete(struct regrade_entry *entry, const struct regrade_wishes *
         skip(entry, "no_task", "None of kgrade's tasks is its problem; --task names one that is.");
         return;
     }
-    const json_t *task = find_task(wishes, entry->task);
+    const json_t *task = regrade_find_task(wishes, entry->task);
     if (!task) {
         skip(entry, "unknown_task", "The task that it would be graded for is not there.");
         return;

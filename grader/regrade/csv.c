@@ -54,6 +54,7 @@ static int read_record(struct regrade_csv *csv, json_t **ret, kgrade_error *err)
     }
     if (csv->at == csv->end)
         return 0;
+    csv->record = csv->line;
     cleanup_free char *buffer = malloc((size_t)(csv->end - csv->at) + 1);
     json_auto_t *fields = json_array();
     if (!buffer || !fields)
@@ -77,7 +78,7 @@ static int read_record(struct regrade_csv *csv, json_t **ret, kgrade_error *err)
 int regrade_csv_open(const char *text, size_t size, const char *path, struct regrade_csv *ret,
                      kgrade_error *err)
 {
-    struct regrade_csv csv = {text, text + size, path, 1, NULL};
+    struct regrade_csv csv = {text, text + size, path, 1, 1, NULL};
     if (size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
         csv.at += 3;
     int rc = read_record(&csv, &csv.names, err);
@@ -98,7 +99,6 @@ void regrade_csv_close(struct regrade_csv *csv)
 int regrade_csv_next(struct regrade_csv *csv, json_t **ret, kgrade_error *err)
 {
     json_auto_t *fields = NULL, *record = NULL;
-    unsigned line = csv->line;
     int rc = read_record(csv, &fields, err);
     if (rc <= 0)
         return rc;
@@ -109,7 +109,7 @@ int regrade_csv_next(struct regrade_csv *csv, json_t **ret, kgrade_error *err)
     {
         const char *name = json_string_value(json_array_get(csv->names, i));
         if (!name) {
-            csv->line = line;
+            csv->line = csv->record;
             return complain(csv, "a record has more fields than the header", err);
         }
         if (*json_string_value(field))

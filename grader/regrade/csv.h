@@ -12,8 +12,9 @@
 struct regrade_csv {
     const char *at, *end;
     const char *path; /* for messages */
-    unsigned line;
-    json_t *names; /* of the columns: an array */
+    unsigned line;    /* of `at` */
+    unsigned record;  /* line on which the record begins */
+    json_t *names;    /* of the columns: an array */
 };
 
 /* Reads the names of the columns from the first record.  text must live as long.  Errors: `bad_board`. */

@@ -12,6 +12,8 @@
 static const char *hint_of(int rc)
 {
     switch (rc & 0xff) {
+    case SQLITE_IOERR:
+        return "Is there space on the disk?  The same command goes on where this one ended.";
     case SQLITE_FULL:
         return "Free space on the disk, then run the same command again: it goes on where it was.";
     case SQLITE_READONLY:

@@ -2,14 +2,8 @@
 #include "export.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "../../sandbox/base/fail.h"
-
-static const char *const states[] = {[REGRADE_SKIPPED] = "skipped",
-                                     [REGRADE_LEFT_OUT] = "left_out",
-                                     [REGRADE_PLANNED] = "planned",
-                                     [REGRADE_GRADED] = "graded"};
 
 static json_t *number(double value)
 {
@@ -41,9 +35,9 @@ static int write_line(void *data, const struct regrade_row *row, kgrade_error *e
         "s:b, s:i, s:O?}",
         "id", e->id, "board", e->board, "problem", e->problem, "author", e->author, "files",
         e->files, "language", e->language, "task", e->task, "device", e->device, "hardware",
-        e->hardware, "state", states[row->state], "skip", skip, "note", e->note, "original",
-        original_json(&e->original), "candidate", (json_int_t)row->candidate, "source_hash",
-        row->source_hash, "recording_hash", row->recording_hash, "from_recording",
+        e->hardware, "state", regrade_state_name(row->state), "skip", skip, "note", e->note,
+        "original", original_json(&e->original), "candidate", (json_int_t)row->candidate,
+        "source_hash", row->source_hash, "recording_hash", row->recording_hash, "from_recording",
         row->from_recording, "results", (int)row->n_results, "result", row->result);
     if (!line || json_dumpf(line, file, JSON_COMPACT))
         return fail(err, "out_of_memory", NULL, "The entry %s cannot be written as JSON.", e->id);
@@ -54,66 +48,4 @@ static int write_line(void *data, const struct regrade_row *row, kgrade_error *e
 int regrade_export_jsonl(const struct regrade_store *store, FILE *file, kgrade_error *err)
 {
     return regrade_store_each(store, true, write_line, file, err);
-}
-
-/* --- CSV ---------------------------------------------------------------------------------------- */
-
-static void write_text(FILE *file, const char *text)
-{
-    text = text ? text : "";
-    bool quotes = strpbrk(text, ",\"\r\n") != NULL;
-    if (quotes)
-        putc('"', file);
-    for (; *text; text++) {
-        if (*text == '"')
-            putc('"', file);
-        putc(*text, file);
-    }
-    if (quotes)
-        putc('"', file);
-    putc(',', file);
-}
-
-static void write_number(FILE *file, double value)
-{
-    if (isfinite(value))
-        fprintf(file, "%.17g", value);
-    putc(',', file);
-}
-
-static int write_record(void *data, const struct regrade_row *row, kgrade_error *err)
-{
-    (void)err;
-    FILE *file = data;
-    const struct regrade_entry *e = &row->entry;
-    const char *texts[] = {e->board,
-                           e->problem,
-                           e->id,
-                           e->author,
-                           e->files,
-                           e->language,
-                           e->task,
-                           e->device,
-                           states[row->state],
-                           row->verdict,
-                           row->state == REGRADE_SKIPPED ? e->skip_code : row->reason_code};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        write_text(file, texts[i]);
-    write_number(file, row->score);
-    write_number(file, e->original.value);
-    write_text(file, e->original.unit);
-    write_number(file, e->original.rank ? e->original.rank : NAN);
-    fprintf(file, "%s\r\n",
-            e->original.passed == REGRADE_PASS_UNSAID ? ""
-            : e->original.passed == REGRADE_PASSED    ? "true"
-                                                      : "false");
-    return 0;
-}
-
-int regrade_export_csv(const struct regrade_store *store, FILE *file, kgrade_error *err)
-{
-    fputs("board,problem,id,author,files,language,task,device,state,verdict,code,score,"
-          "original_value,original_unit,original_rank,original_passed\r\n",
-          file);
-    return regrade_store_each(store, false, write_record, file, err);
 }

@@ -7,10 +7,7 @@
 #include "store.h"
 
 /* One line of JSON for each entry, with the figures that the board had and the whole result (kgrade.grade/1).  The caller
- * closes and checks the file, here and below.  Errors: those of reading the store, `out_of_memory`. */
+ * closes and checks the file.  Errors: those of reading the store, `out_of_memory`. */
 int regrade_export_jsonl(const struct regrade_store *store, FILE *file, kgrade_error *err);
-
-/* The main figures as CSV (RFC 4180) with a header. */
-int regrade_export_csv(const struct regrade_store *store, FILE *file, kgrade_error *err);
 
 #endif

@@ -47,6 +47,22 @@ static const struct {
     {"time_ns", "ns", true}, {"speedup", "ratio", false}, {"score", "points", false},
 };
 
+/* "value" with its "unit". */
+static void take_value(const json_t *record, struct regrade_original *o)
+{
+    o->unit = json_string_value(json_object_get(record, "unit"));
+    enum regrade_passed lower = passed_of(json_object_get(record, "lower_is_better"));
+    bool known = !o->unit;
+    o->lower_is_better = lower == REGRADE_PASSED;
+    for (size_t i = 0; o->unit && i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(o->unit, kinds[i].unit)) {
+            known = true;
+            o->lower_is_better |= lower == REGRADE_PASS_UNSAID && kinds[i].lower;
+        }
+    if (known || lower != REGRADE_PASS_UNSAID)
+        o->value = figures_number(json_object_get(record, "value"));
+}
+
 void figures_take(const json_t *record, struct regrade_entry *entry)
 {
     struct regrade_original *o = &entry->original;
@@ -63,13 +79,8 @@ void figures_take(const json_t *record, struct regrade_entry *entry)
             o->lower_is_better = kinds[i].lower;
         }
     }
-    if (isnan(o->value)) {
-        o->value = figures_number(json_object_get(record, "value"));
-        o->unit = json_string_value(json_object_get(record, "unit"));
-        enum regrade_passed lower = passed_of(json_object_get(record, "lower_is_better"));
-        o->lower_is_better = lower == REGRADE_PASSED ||
-                             (lower == REGRADE_PASS_UNSAID && o->unit && strchr("smun", *o->unit));
-    }
+    if (isnan(o->value))
+        take_value(record, o);
     o->rule = json_string_value(json_object_get(record, "rule"));
     double rank = figures_number(json_object_get(record, "rank"));
     o->rank = rank >= 1 && rank <= 1e9 ? (unsigned)rank : 0;
@@ -80,18 +91,62 @@ void figures_take(const json_t *record, struct regrade_entry *entry)
 
 /* --- Files of figures --------------------------------------------------------------------------- */
 
-static int add_figure(json_t *figures, json_t *record, const char *path, kgrade_error *err)
+static bool is_said(const json_t *json)
+{
+    return json && !json_is_null(json) && (!json_is_string(json) || *json_string_value(json));
+}
+
+/* The first key of record with a value that figures_take makes nothing of; NULL: there is none. */
+static const char *doubtful_key(const json_t *record)
+{
+    static const char *const numbers[] = {"time_s",  "time_ms", "time_us", "time_ns",
+                                          "speedup", "score",   "value",   "rank"};
+    struct regrade_entry entry = {0};
+    figures_take(record, &entry);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        double number = figures_number(json_object_get(record, numbers[i]));
+        bool above = !strncmp(numbers[i], "time", 4) || !strcmp(numbers[i], "rank");
+        if (is_said(json_object_get(record, numbers[i])) && !(above ? number > 0 : !isnan(number)))
+            return numbers[i];
+    }
+    if (is_said(json_object_get(record, "value")) && isnan(entry.original.value))
+        return "unit";
+    return is_said(json_object_get(record, "passed")) &&
+                   entry.original.passed == REGRADE_PASS_UNSAID
+               ? "passed"
+               : NULL;
+}
+
+static void count_doubt(struct figures *figures, const char *file, const json_t *record)
+{
+    const char *key = doubtful_key(record);
+    if (!key || figures->doubtful++)
+        return;
+    cleanup_free char *value =
+        json_dumps(json_object_get(record, key), JSON_ENCODE_ANY | JSON_COMPACT);
+    figures->doubtful_file = quote(file);
+    figures->doubtful_key = key;
+    figures->doubtful_value = quote(value);
+}
+
+static int add_figure(struct figures *figures, json_t *record, const char *path, kgrade_error *err)
 {
     const char *file = json_string_value(json_object_get(record, "file"));
     if (!file)
-        return fail(err, "bad_board", "Each needs \"file\", a name in the folder.",
-                    "An entry of %s names no file.", path);
-    if (json_object_get(figures, file))
-        return fail(err, "bad_board", NULL, "%s has two entries for the file %.200s.", path, file);
-    return json_object_set(figures, file, record);
+        return fail(err, "bad_board",
+                    "Each needs \"file\", a name in the folder; in board.csv, whose fields commas "
+                    "separate, a column.",
+                    "Entry %zu of %s names no file.", json_object_size(figures->by_file) + 1, path);
+    if (json_object_get(figures->by_file, file))
+        return fail(err, "bad_board", "Leave one of them, such as the best.",
+                    "%s has two entries for the file %.200s.", path, file);
+    if (json_object_set(figures->by_file, file, record))
+        return fail(err, "out_of_memory", NULL, "There is no memory for a board.");
+    count_doubt(figures, file, record);
+    return 0;
 }
 
-static int read_csv(const char *path, json_t *figures, kgrade_error *err)
+static int read_csv(const char *path, struct figures *figures, kgrade_error *err)
 {
     cleanup_bytes struct bytes text = {0};
     cleanup_csv struct regrade_csv csv = {0};
@@ -108,7 +163,7 @@ static int read_csv(const char *path, json_t *figures, kgrade_error *err)
     }
 }
 
-static int read_json(const char *path, json_t *figures, json_t **ret_head, kgrade_error *err)
+static int read_json(const char *path, struct figures *figures, kgrade_error *err)
 {
     cleanup_bytes struct bytes text = {0};
     if (regrade_read_file(path, REGRADE_MAX_FILE_BYTES, &text, err))
@@ -129,149 +184,42 @@ static int read_json(const char *path, json_t *figures, json_t **ret_head, kgrad
             return -1;
     }
     json_object_del(board, "entries");
-    *ret_head = json_incref(board);
+    figures->head = json_incref(board);
     return 0;
 }
 
-int figures_read(const char *folder, json_t *figures, json_t **ret_head, kgrade_error *err)
+int figures_read(const char *folder, struct figures *ret, kgrade_error *err)
 {
+    cleanup_figures struct figures figures = {.by_file = json_object()};
     cleanup_free char *json = regrade_path(folder, "board.json");
     cleanup_free char *csv = regrade_path(folder, "board.csv");
-    if (regrade_is_file(json))
-        return read_json(json, figures, ret_head, err);
-    return regrade_is_file(csv) ? read_csv(csv, figures, err) : 0;
+    if (!figures.by_file)
+        return fail(err, "out_of_memory", NULL, "There is no memory for a board.");
+    if (regrade_is_file(json) ? read_json(json, &figures, err)
+                              : regrade_is_file(csv) && read_csv(csv, &figures, err))
+        return -1;
+    *ret = figures;
+    figures = (struct figures){0};
+    return 0;
 }
 
-/* --- Several files ------------------------------------------------------------------------------ */
-
-static bool is_header(const char *name)
+int figures_note(const struct figures *figures, const char *board, const struct regrade_sink *sink,
+                 kgrade_error *err)
 {
-    const char *dot = strrchr(name, '.');
-    static const char *const headers[] = {".h", ".cuh", ".hpp", ".inc", ".cl"};
-    for (size_t i = 0; dot && i < sizeof headers / sizeof headers[0]; i++)
-        if (!strcmp(dot, headers[i]))
-            return true;
-    return false;
+    char text[512];
+    if (!figures->doubtful)
+        return 0;
+    snprintf(text, sizeof text,
+             "%s: figures that mean nothing here are read as none, in %zu of the board's records. "
+             "The first is %s of %s: %s",
+             quote(board).text, figures->doubtful, figures->doubtful_key,
+             figures->doubtful_file.text, figures->doubtful_value.text);
+    return sink->note(sink->data, text, err);
 }
 
-int figures_pass_on(const kgrade_error *why, kgrade_error *err)
+void figures_free(struct figures *figures)
 {
-    if (err)
-        *err = *why;
-    return -1;
-}
-
-static enum regrade_source_read too_large(kgrade_error *err)
-{
-    fail_set(err, "source_too_large", NULL, "Its source has more than %u bytes.",
-             KGRADE_MAX_SOURCE_BYTES);
-    return REGRADE_SOURCE_BAD;
-}
-
-static enum regrade_source_read no_memory(kgrade_error *err)
-{
-    fail_set(err, "out_of_memory", NULL, "There is no memory for a candidate.");
-    return REGRADE_SOURCE_FAILED;
-}
-
-enum regrade_source_read figures_source(const char *path, struct bytes *ret, kgrade_error *err)
-{
-    kgrade_error why = {0};
-    if (!regrade_read_file(path, KGRADE_MAX_SOURCE_BYTES, ret, &why))
-        return REGRADE_SOURCE_READ;
-    if (!strcmp(why.code, "file_too_large"))
-        return too_large(err);
-    figures_pass_on(&why, err);
-    return REGRADE_SOURCE_FAILED;
-}
-
-struct collection {
-    json_t *files; /* {NAME: TEXT} */
-    const char *language;
-    char *names;
-};
-
-static void free_collection(struct collection *c)
-{
-    json_decref(c->files);
-    free(c->names);
-}
-
-static enum regrade_source_read add(struct collection *c, const char *folder, const char *name,
-                                    kgrade_error *err)
-{
-    cleanup_free char *path = regrade_path(folder, name), *longer = NULL;
-    cleanup_bytes struct bytes text = {0};
-    if (!regrade_is_file(path))
-        return REGRADE_SOURCE_NONE;
-    if (asprintf(&longer, "%s%s%s", c->names ? c->names : "", c->names ? ", " : "", name) < 0) {
-        longer = NULL; /* which is undefined now */
-        return no_memory(err);
-    }
-    free(c->names);
-    c->names = steal_pointer(&longer);
-    enum regrade_source_read rc = figures_source(path, &text, err);
-    if (rc != REGRADE_SOURCE_READ)
-        return rc;
-    if (!json_object_set_new(c->files, name, json_stringn((const char *)text.data, text.size)))
-        return REGRADE_SOURCE_READ;
-    fail_set(err, "source_not_utf8", NULL, "A file of its source is not UTF-8 text.");
-    return REGRADE_SOURCE_BAD;
-}
-
-static enum regrade_source_read collect(struct collection *c, const char *folder, kgrade_error *err)
-{
-    cleanup_names struct regrade_names names = {0};
-    if (regrade_names_read(folder, &names, err))
-        return REGRADE_SOURCE_FAILED;
-    for (size_t i = 0; i < names.n; i++) {
-        const char *language = regrade_language_of(names.list[i]);
-        if (!language && !is_header(names.list[i]))
-            continue;
-        enum regrade_source_read rc = add(c, folder, names.list[i], err);
-        if (language && !c->language && rc != REGRADE_SOURCE_NONE)
-            c->language = language;
-        if (rc == REGRADE_SOURCE_BAD || rc == REGRADE_SOURCE_FAILED)
-            return rc;
-    }
-    return c->language ? REGRADE_SOURCE_READ : REGRADE_SOURCE_NONE;
-}
-
-/* One file as it is, several as a bundle. */
-static enum regrade_source_read bundle(json_t *texts, struct bytes *ret, kgrade_error *err)
-{
-    size_t n = json_object_size(texts), i = 0;
-    cleanup_free kgrade_file *files = calloc(n + 1, sizeof *files);
-    json_t *text;
-    const char *name;
-    char *source = NULL;
-    kgrade_error why = {0};
-    if (files)
-        json_object_foreach(texts, name, text)
-        {
-            files[i++] = (kgrade_file){name, json_string_value(text), json_string_length(text)};
-        }
-    if (!files)
-        return no_memory(err);
-    if (n == 1) {
-        source = strndup(files[0].text, files[0].size);
-    } else if (kgrade_bundle(files, n, &source, &why)) {
-        figures_pass_on(&why, err);
-        return strcmp(why.code, "out_of_memory") ? REGRADE_SOURCE_BAD : REGRADE_SOURCE_FAILED;
-    }
-    if (!source)
-        return no_memory(err);
-    *ret = (struct bytes){(uint8_t *)source, strlen(source)};
-    return ret->size > KGRADE_MAX_SOURCE_BYTES ? too_large(err) : REGRADE_SOURCE_READ;
-}
-
-enum regrade_source_read figures_bundle(const char *folder, struct bytes *ret,
-                                        const char **ret_language, char **ret_files,
-                                        kgrade_error *err)
-{
-    __attribute__((cleanup(free_collection))) struct collection c = {.files = json_object()};
-    enum regrade_source_read rc = collect(&c, folder, err);
-    *ret_language = c.language;
-    *ret_files = c.names ? regrade_label(c.names) : NULL;
-    return rc == REGRADE_SOURCE_READ ? bundle(c.files, ret, err) : rc;
+    json_decref(figures->by_file);
+    json_decref(figures->head);
+    *figures = (struct figures){0};
 }

@@ -1,38 +1,33 @@
-/* What adapters share: figures as plain records have them, and candidates of several files. */
+/* Figures as plain records have them: board.json and board.csv. */
 #ifndef KGRADE_REGRADE_FIGURES_H
 #define KGRADE_REGRADE_FIGURES_H
 
-#include "../../sandbox/base/io.h"
+#include "../quote.h"
 #include "board.h"
 
 /* A number, also one that is written as text; NaN for anything else. */
 double figures_number(const json_t *json);
 
 /* Fills author and original from a record with the keys of board.json or board.csv, which it keeps as original.row.  record may be
- * NULL: then there are no figures. */
+ * NULL: then there are no figures.  A value in a unit that is not known has an order only if the record says "lower_is_better";
+ * without, it is left out. */
 void figures_take(const json_t *record, struct regrade_entry *entry);
 
-/* Reads FOLDER/board.json, else FOLDER/board.csv, into figures, an object by "file"; *ret_head is what else board.json says, a new
- * reference, or stays NULL.  Where there is neither, nothing happens.  Errors: `bad_board`, `file_unreadable`, `file_too_large`. */
-int figures_read(const char *folder, json_t *figures, json_t **ret_head, kgrade_error *err);
-
-enum regrade_source_read {
-    REGRADE_SOURCE_READ,
-    REGRADE_SOURCE_NONE, /* there is no source */
-    REGRADE_SOURCE_BAD, /* it cannot be a candidate; *err tells why, in words for a skipped entry */
-    REGRADE_SOURCE_FAILED, /* it cannot be read; *err tells why */
+/* What FOLDER/board.json, else FOLDER/board.csv, says. */
+struct figures {
+    json_t *by_file; /* object of records by "file"; empty where there is no such file */
+    json_t *head;    /* what else board.json says; NULL: nothing */
+    size_t doubtful; /* records with a value that is read as none; the first of them: */
+    struct quoted doubtful_file, doubtful_value;
+    const char *doubtful_key;
 };
 
-/* Reads a candidate of one file. */
-enum regrade_source_read figures_source(const char *path, struct bytes *ret, kgrade_error *err);
-
-/* Makes one source of the sources and headers in a folder; *ret_language is that of the sources, *ret_files their names, which the
- * caller frees. */
-enum regrade_source_read figures_bundle(const char *folder, struct bytes *ret,
-                                        const char **ret_language, char **ret_files,
-                                        kgrade_error *err);
-
-/* -1, with *err as *why. */
-int figures_pass_on(const kgrade_error *why, kgrade_error *err);
+/* Errors: `bad_board`, `file_unreadable`, `file_too_large`. */
+int figures_read(const char *folder, struct figures *ret, kgrade_error *err);
+/* Tells sink of the doubtful ones; board: whose they are, for people. */
+int figures_note(const struct figures *figures, const char *board, const struct regrade_sink *sink,
+                 kgrade_error *err);
+void figures_free(struct figures *figures);
+#define cleanup_figures __attribute__((cleanup(figures_free)))
 
 #endif

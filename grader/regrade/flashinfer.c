@@ -28,7 +28,9 @@ static const char needs_python[] = "It is called from Python, for a definition w
                                    "yet.";
 
 struct reading {
-    json_t *entries;   /* by "DEFINITION/SOLUTION" */
+    const char *
+        title; /* of the boards, one for each kind of hardware: their figure is a mean over the definitions */
+    json_t *entries;   /* by "DEFINITION/SOLUTION", or "DEFINITION/SOLUTION, HARDWARE" */
     json_t *solutions; /* by name: {"author", "language"} */
 };
 
@@ -42,7 +44,8 @@ static const char *text_of(const json_t *record, const char *key)
 /* --- Records ------------------------------------------------------------------------------------ */
 
 /* The entry that a record is of, made where it is new. */
-static json_t *entry_of(const struct reading *r, const json_t *record, kgrade_error *err)
+static json_t *entry_of(const struct reading *r, const json_t *record, const char *hardware,
+                        kgrade_error *err)
 {
     const char *definition = text_of(record, "definition"), *solution = text_of(record, "solution");
     cleanup_free char *key = NULL;
@@ -50,7 +53,8 @@ static json_t *entry_of(const struct reading *r, const json_t *record, kgrade_er
         fail_set(err, "bad_board", NULL, "A trace names no definition or no solution.");
         return NULL;
     }
-    if (asprintf(&key, "%s/%s", definition, solution) < 0) {
+    if (asprintf(&key, "%s/%s%s%s", definition, solution, hardware ? ", " : "",
+                 hardware ? hardware : "") < 0) {
         key = NULL; /* which is undefined now */
         fail_set(err, "out_of_memory", NULL, "There is no memory for an entry.");
         return NULL;
@@ -58,8 +62,8 @@ static json_t *entry_of(const struct reading *r, const json_t *record, kgrade_er
     json_t *entry = json_object_get(r->entries, key);
     if (entry)
         return entry;
-    entry = json_pack("{s:s, s:s, s:[], s:{}}", "definition", definition, "solution", solution,
-                      "cases", "statuses");
+    entry = json_pack("{s:s, s:s, s:s*, s:[], s:{}}", "definition", definition, "solution",
+                      solution, "hardware", hardware, "cases", "statuses");
     json_object_set_new(r->entries, key, entry);
     return entry;
 }
@@ -74,13 +78,13 @@ static int take_record(struct reading *r, const json_t *record, kgrade_error *er
     const json_t *evaluation = json_object_get(record, "evaluation");
     if (!json_is_object(evaluation))
         return 0; /* a workload that was not run */
-    json_t *entry = entry_of(r, record, err);
-    if (!entry)
-        return -1;
     const json_t *performance = json_object_get(evaluation, "performance");
     const char *id = text_of(json_object_get(record, "workload"), "uuid"),
                *status = text_of(evaluation, "status"),
                *hardware = text_of(json_object_get(evaluation, "environment"), "hardware");
+    json_t *entry = entry_of(r, record, hardware, err);
+    if (!entry)
+        return -1;
     json_t *one =
         json_pack("{s:s, s:o, s:o}", "id", id ? id : "?", "time_ns",
                   in_ns(figures_number(json_object_get(performance, "latency_ms"))), "baseline_ns",
@@ -90,8 +94,6 @@ static int take_record(struct reading *r, const json_t *record, kgrade_error *er
     status = status ? status : "?";
     json_object_set_new(statuses, status,
                         json_integer(json_integer_value(json_object_get(statuses, status)) + 1));
-    if (hardware)
-        json_object_set_new(entry, "hardware", json_string(hardware));
     double factor = figures_number(json_object_get(performance, "speedup_factor"));
     if (!isnan(factor)) {
         double sum = json_number_value(json_object_get(entry, "factors")),
@@ -169,19 +171,25 @@ static int deliver(const struct reading *r, const char *id, json_t *entry,
     const char *definition = text_of(entry, "definition"), *name = text_of(entry, "solution");
     const json_t *solution = json_object_get(r->solutions, name);
     const json_t *statuses = json_object_get(entry, "statuses");
-    const char *author = text_of(solution, "author"), *language = text_of(solution, "language");
+    const char *author = text_of(solution, "author"), *language = text_of(solution, "language"),
+               *hardware = text_of(entry, "hardware");
+    cleanup_free char *board = NULL;
+    if (asprintf(&board, "%s%s%s", r->title, hardware ? ", " : "", hardware ? hardware : "") < 0) {
+        board = NULL; /* which is undefined now */
+        return fail(err, "out_of_memory", NULL, "There is no memory for an entry.");
+    }
     double timed = json_number_value(json_object_get(entry, "timed"));
     bool passed = json_object_size(statuses) == 1 && json_object_get(statuses, "PASSED");
     json_auto_t *row = json_pack("{s:s, s:s, s:O}", "definition", definition, "solution", name,
                                  "statuses", json_object_get(entry, "statuses"));
     const struct regrade_entry e = {
         .id = id,
-        .board = definition,
+        .board = board,
         .problem = definition,
         .author = author ? author : name,
         .files = name,
         .language = language ? language : "python",
-        .hardware = text_of(entry, "hardware"),
+        .hardware = hardware,
         .skip_code = "needs_python",
         .skip_message = needs_python,
         .original = {.value = timed > 0
@@ -226,7 +234,7 @@ static int read_flashinfer(const char *path, const struct regrade_wishes *wishes
         .clock = "CUPTI's kernel times where it was there, else event pairs; the traces do not say "
                  "which.",
     };
-    struct reading r = {json_object(), json_object()};
+    struct reading r = {source.title, json_object(), json_object()};
     int rc = !r.entries || !r.solutions
                  ? fail(err, "out_of_memory", NULL, "There is no memory for a board.")
                  : 0;

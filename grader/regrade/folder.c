@@ -11,15 +11,21 @@
  * "passed", and one of "score" (higher is better), "speedup", "time_s", "time_ms", "time_us", "time_ns".
  */
 #define _GNU_SOURCE
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "adapters.h"
+#include "candidate.h"
 #include "figures.h"
 #include "files.h"
+
+/* Names in a folder that are nothing that is read. */
+struct unread {
+    size_t n;
+    char first[QUOTE_MAX_BYTES + 1];
+};
 
 /* One folder of candidates. */
 struct place {
@@ -29,22 +35,36 @@ struct place {
     const char *board;
     const struct regrade_sink *sink;
     json_t *figures; /* by file */
+    struct unread unread;
 };
-
-static bool is_task(const struct regrade_wishes *wishes, const char *name)
-{
-    for (size_t i = 0; i < json_array_size(wishes->tasks); i++) {
-        const char *task =
-            json_string_value(json_object_get(json_array_get(wishes->tasks, i), "name"));
-        if (task && !strcmp(task, name))
-            return true;
-    }
-    return false;
-}
 
 static bool recognise(const char *path)
 {
     return regrade_is_folder(path);
+}
+
+/* --- What is not read --------------------------------------------------------------------------- */
+
+static int leave(struct unread *unread, const char *name, kgrade_error *err)
+{
+    if (unread->n++)
+        return 0;
+    cleanup_free char *label = regrade_label(name);
+    if (!label)
+        return fail(err, "out_of_memory", NULL, "There is no memory for a name.");
+    snprintf(unread->first, sizeof unread->first, "%s", quote(label).text);
+    return 0;
+}
+
+static int note_unread(const struct unread *unread, const char *where, const char *what_is_read,
+                       const struct regrade_sink *sink, kgrade_error *err)
+{
+    char text[512];
+    if (!unread->n)
+        return 0;
+    snprintf(text, sizeof text, "%s: %zu not read, such as %s. %s", quote(where).text, unread->n,
+             unread->first, what_is_read);
+    return sink->note(sink->data, text, err);
 }
 
 /* --- Candidates --------------------------------------------------------------------------------- */
@@ -79,44 +99,45 @@ static int take(const struct place *place, const char *name, const char *languag
     return rc;
 }
 
-static int take_file(const struct place *place, const char *name, kgrade_error *err)
+static int take_file(struct place *place, const char *name, kgrade_error *err)
 {
     cleanup_free char *path = regrade_path(place->path, name);
     cleanup_bytes struct bytes source = {0};
     const char *language = regrade_language_of(name);
     kgrade_error why;
+    bool figures = !strcmp(name, "board.json") || !strcmp(name, "board.csv");
     if (!language || !regrade_is_file(path))
-        return 0;
-    switch (figures_source(path, &source, &why)) {
-    case REGRADE_SOURCE_READ:
-    case REGRADE_SOURCE_NONE:
+        return figures ? 0 : leave(&place->unread, name, err);
+    switch (candidate_file(path, &source, &why)) {
+    case CANDIDATE_READ:
+    case CANDIDATE_NONE:
         return take(place, name, language, &source, NULL, NULL, err);
-    case REGRADE_SOURCE_BAD:
+    case CANDIDATE_BAD:
         return take(place, name, language, &source, NULL, &why, err);
-    case REGRADE_SOURCE_FAILED:
+    case CANDIDATE_FAILED:
         break;
     }
-    return figures_pass_on(&why, err);
+    return candidate_pass_on(&why, err);
 }
 
 /* Several files in a folder of their own. */
-static int take_folder(const struct place *place, const char *name, kgrade_error *err)
+static int take_folder(struct place *place, const char *name, kgrade_error *err)
 {
     cleanup_free char *path = regrade_path(place->path, name), *files = NULL;
     cleanup_bytes struct bytes source = {0};
     const char *language = NULL;
     kgrade_error why = {.code = "out_of_memory"};
-    switch (path ? figures_bundle(path, &source, &language, &files, &why) : REGRADE_SOURCE_FAILED) {
-    case REGRADE_SOURCE_READ:
+    switch (path ? candidate_folder(path, &source, &language, &files, &why) : CANDIDATE_FAILED) {
+    case CANDIDATE_READ:
         return take(place, name, language, &source, files, NULL, err);
-    case REGRADE_SOURCE_BAD:
+    case CANDIDATE_BAD:
         return take(place, name, language, &source, files, &why, err);
-    case REGRADE_SOURCE_NONE:
-        return 0;
-    case REGRADE_SOURCE_FAILED:
+    case CANDIDATE_NONE:
+        return leave(&place->unread, name, err);
+    case CANDIDATE_FAILED:
         break;
     }
-    return figures_pass_on(&why, err);
+    return candidate_pass_on(&why, err);
 }
 
 /* Those that only the board knows. */
@@ -147,6 +168,11 @@ static int take_all(struct place *place, kgrade_error *err)
         if (rc)
             return -1;
     }
+    if (note_unread(&place->unread, place->board,
+                    "A candidate is a file that ends in .cu, .c, .hip or .py, or a folder with "
+                    "such files; symbolic links are not followed.",
+                    place->sink, err))
+        return -1;
     return take_rest(place, err);
 }
 
@@ -156,11 +182,12 @@ static int read_place(const char *path, const char *task, const char *prefix,
 {
     cleanup_free char *name = regrade_last_part(path);
     cleanup_free char *label = name ? regrade_label(name) : NULL;
-    json_auto_t *figures = json_object(), *head = NULL;
-    if (!label || !figures)
+    cleanup_figures struct figures figures = {0};
+    if (!label)
         return fail(err, "out_of_memory", NULL, "There is no memory for a board.");
-    if (figures_read(path, figures, &head, err))
+    if (figures_read(path, &figures, err))
         return -1;
+    const json_t *head = figures.head;
     const char *title = json_string_value(json_object_get(head, "title"));
     struct regrade_source source = {
         .title = title ? title : label,
@@ -170,9 +197,15 @@ static int read_place(const char *path, const char *task, const char *prefix,
     };
     if (!source.rule)
         source.rule = "score";
-    if (begins && sink->begin(sink->data, &source, err))
+    if ((begins && sink->begin(sink->data, &source, err)) ||
+        figures_note(&figures, source.title, sink, err))
         return -1;
-    struct place place = {path, prefix, task, title ? title : label, sink, figures};
+    struct place place = {.path = path,
+                          .prefix = prefix,
+                          .task = task,
+                          .board = source.title,
+                          .sink = sink,
+                          .figures = figures.by_file};
     return take_all(&place, err);
 }
 
@@ -183,6 +216,7 @@ static int read_tasks(const char *path, const struct regrade_names *names,
 {
     cleanup_free char *name = regrade_last_part(path);
     cleanup_free char *label = name ? regrade_label(name) : NULL;
+    struct unread unread = {0};
     if (!label ||
         sink->begin(sink->data, &(struct regrade_source){.title = label, .rule = "score"}, err))
         return -1;
@@ -191,11 +225,13 @@ static int read_tasks(const char *path, const struct regrade_names *names,
                           *prefix = regrade_path(names->list[i], "");
         if (!inner || !prefix)
             return fail(err, "out_of_memory", NULL, "There is no memory for a board.");
-        if (is_task(wishes, names->list[i]) && regrade_is_folder(inner) &&
-            read_place(inner, names->list[i], prefix, sink, false, err))
+        bool task = regrade_find_task(wishes, names->list[i]) && regrade_is_folder(inner);
+        if (task ? read_place(inner, names->list[i], prefix, sink, false, err)
+                 : leave(&unread, names->list[i], err))
             return -1;
     }
-    return 0;
+    return note_unread(&unread, label, "Read are the folders that are named like a task.", sink,
+                       err);
 }
 
 static int read_folder(const char *path, const struct regrade_wishes *wishes,
@@ -210,11 +246,11 @@ static int read_folder(const char *path, const struct regrade_wishes *wishes,
         return -1;
     for (size_t i = 0; i < names.n && !wishes->task; i++) {
         cleanup_free char *inner = regrade_path(path, names.list[i]);
-        tasks = tasks || (is_task(wishes, names.list[i]) && regrade_is_folder(inner));
+        tasks = tasks || (regrade_find_task(wishes, names.list[i]) && regrade_is_folder(inner));
     }
     if (tasks)
         return read_tasks(path, &names, wishes, sink, err);
-    const char *task = !wishes->task && is_task(wishes, name) ? name : wishes->task;
+    const char *task = !wishes->task && regrade_find_task(wishes, name) ? name : wishes->task;
     return read_place(path, task, "", sink, true, err);
 }
 

@@ -18,6 +18,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "adapters.h"
+#include "candidate.h"
 #include "csv.h"
 #include "figures.h"
 #include "files.h"
@@ -298,9 +299,9 @@ static int take_submission(const struct problem *p, const char *below, const cha
         return fail(err, "out_of_memory", NULL, "There is no memory for an entry.");
     }
     label = regrade_label(id);
-    enum regrade_source_read rc = figures_source(path, &source, &why);
-    if (rc == REGRADE_SOURCE_FAILED || !label)
-        return figures_pass_on(&why, err);
+    enum candidate_read rc = candidate_file(path, &source, &why);
+    if (rc == CANDIDATE_FAILED || !label)
+        return candidate_pass_on(&why, err);
     const struct regrade_entry entry = {
         .id = label,
         .board = p->board,
@@ -310,8 +311,8 @@ static int take_submission(const struct problem *p, const char *below, const cha
         .hardware = p->hardware,
         .source = (const char *)source.data,
         .source_size = source.size,
-        .skip_code = rc == REGRADE_SOURCE_BAD ? why.code : "needs_python",
-        .skip_message = rc == REGRADE_SOURCE_BAD ? why.message : needs_python,
+        .skip_code = rc == CANDIDATE_BAD ? why.code : "needs_python",
+        .skip_message = rc == CANDIDATE_BAD ? why.message : needs_python,
         .original =
             {.value = NAN, .unit = "s", .rule = p->rule, .lower_is_better = true, .passed = passed},
     };

@@ -16,6 +16,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "adapters.h"
+#include "candidate.h"
 #include "figures.h"
 #include "files.h"
 
@@ -172,10 +173,10 @@ static int take_sample(const struct reading *r, const struct sample *s, kgrade_e
     }
     if (file && asprintf(&name, "level %u, %s", s->level, file) < 0)
         name = NULL;
-    enum regrade_source_read rc =
-        regrade_is_file(path) ? figures_source(path, &source, &why) : REGRADE_SOURCE_NONE;
-    if (rc == REGRADE_SOURCE_FAILED)
-        return figures_pass_on(&why, err);
+    enum candidate_read rc =
+        regrade_is_file(path) ? candidate_file(path, &source, &why) : CANDIDATE_NONE;
+    if (rc == CANDIDATE_FAILED)
+        return candidate_pass_on(&why, err);
     double runtime = figures_number(json_object_get(s->result, "runtime"));
     json_auto_t *cases = cases_of(name ? name : number, runtime,
                                   baseline_of(r->baselines, s->level, s->problem, file));
@@ -190,8 +191,8 @@ static int take_sample(const struct reading *r, const struct sample *s, kgrade_e
             json_string_value(json_object_get(json_object_get(s->result, "metadata"), "hardware")),
         .source = (const char *)source.data,
         .source_size = source.size,
-        .skip_code = rc == REGRADE_SOURCE_BAD ? why.code : "needs_python",
-        .skip_message = rc == REGRADE_SOURCE_BAD ? why.message : needs_python,
+        .skip_code = rc == CANDIDATE_BAD ? why.code : "needs_python",
+        .skip_message = rc == CANDIDATE_BAD ? why.message : needs_python,
         .original = {.value = runtime > 0 ? runtime : NAN,
                      .unit = "ms",
                      .lower_is_better = true,
@@ -348,9 +349,9 @@ static int take_problem(const struct reading *r, unsigned level, const char *fol
         id = NULL; /* which is undefined now */
         return fail(err, "out_of_memory", NULL, "There is no memory for an entry.");
     }
-    enum regrade_source_read rc = figures_source(path, &source, &why);
-    if (rc == REGRADE_SOURCE_FAILED)
-        return figures_pass_on(&why, err);
+    enum candidate_read rc = candidate_file(path, &source, &why);
+    if (rc == CANDIDATE_FAILED)
+        return candidate_pass_on(&why, err);
     const struct regrade_entry entry = {
         .id = id,
         .board = board,

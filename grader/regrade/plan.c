@@ -15,6 +15,12 @@ static char *dump(const json_t *json)
     return json ? json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 }
 
+/* Of a source of which nothing was graded there is nothing to keep: a plan shows what is wrong with a board, which is then mended. */
+static const char forget_ungraded[] =
+    "DELETE FROM entries WHERE source = ?1 AND NOT EXISTS (SELECT 1 FROM entries AS e"
+    " JOIN candidates AS c ON c.number = e.candidate"
+    " WHERE e.source = ?1 AND c.current IS NOT NULL)";
+
 int regrade_store_begin_source(struct regrade_store *store, const char *adapter, const char *path,
                                const struct regrade_source *source, kgrade_error *err)
 {
@@ -22,7 +28,7 @@ int regrade_store_begin_source(struct regrade_store *store, const char *adapter,
     cleanup_free char *parameters = dump(source->rule_parameters), *tallies = dump(source->tallies);
     json_decref(store->notes);
     store->notes = json_array();
-    store->added = 0;
+    store->added = store->differ = store->stay = 0;
     if (regrade_db_run(db, "BEGIN IMMEDIATE", err))
         return -1;
     if (regrade_db_run(db, "DELETE FROM seen", err) ||
@@ -35,7 +41,8 @@ int regrade_store_begin_source(struct regrade_store *store, const char *adapter,
                       parameters, source->clock, tallies) ||
         regrade_db_number(db, &store->source, 0, err,
                           "SELECT number FROM sources WHERE adapter = ? AND path = ?", "ss",
-                          adapter, path)) {
+                          adapter, path) ||
+        regrade_db_do(db, err, forget_ungraded, "i", store->source)) {
         regrade_db_run(db, "ROLLBACK", NULL);
         return -1;
     }
@@ -98,14 +105,48 @@ static int check_entry(const struct regrade_store *store, const struct regrade_e
     return regrade_db_do(&store->db, err, "INSERT INTO seen VALUES (?)", "s", e->id);
 }
 
+/* The figures that are read first are kept, so that others are told of. */
+static int compare_figures(struct regrade_store *store, const struct regrade_entry *e,
+                           const char *cases, kgrade_error *err)
+{
+    const struct regrade_original *o = &e->original;
+    int64_t differ;
+    if (regrade_db_number(&store->db, &differ, 0, err,
+                          "SELECT NOT (value IS ? AND unit IS ? AND lower = ? AND rank = ? AND"
+                          " passed = ? AND cases IS ?) FROM entries WHERE source = ? AND id = ?",
+                          "dsiiisis", o->value, o->unit, (int64_t)o->lower_is_better,
+                          (int64_t)o->rank, (int64_t)o->passed, cases, store->source, e->id))
+        return -1;
+    store->differ += differ != 0;
+    return 0;
+}
+
+/* Whether the entry has a result that it would lose, since its file is gone or no device here takes it. */
+static int must_stay(struct regrade_store *store, const struct regrade_entry *e, int64_t *ret,
+                     kgrade_error *err)
+{
+    *ret = 0;
+    if (e->skip_code &&
+        regrade_db_number(&store->db, ret, 0, err,
+                          "SELECT c.current IS NOT NULL FROM entries AS e JOIN candidates AS c ON"
+                          " c.number = e.candidate WHERE e.source = ? AND e.id = ?",
+                          "is", store->source, e->id))
+        return -1;
+    store->stay += *ret != 0;
+    return 0;
+}
+
 int regrade_store_add(struct regrade_store *store, const struct regrade_entry *e, kgrade_error *err)
 {
     const struct regrade_original *o = &e->original;
     cleanup_free char *cases = dump(o->cases), *row = dump(o->row);
-    int64_t candidate;
-    if (check_entry(store, e, err) || add_candidate(store, e, &candidate, err))
+    int64_t candidate, stays;
+    if (check_entry(store, e, err) || add_candidate(store, e, &candidate, err) ||
+        compare_figures(store, e, cases, err) || must_stay(store, e, &stays, err))
         return -1;
     store->added++;
+    if (stays)
+        return 0;
     /* The original figures of an entry that is known are not touched. */
     if (regrade_db_do(
             &store->db, err,
@@ -137,10 +178,40 @@ int regrade_store_add_note(struct regrade_store *store, const char *text, kgrade
     return 0;
 }
 
+/* What differs from when the source was read before. */
+static int note_changes(struct regrade_store *store, kgrade_error *err)
+{
+    char text[256];
+    int64_t gone;
+    if (regrade_db_number(&store->db, &gone, 0, err,
+                          "SELECT count(*) FROM entries WHERE source = ? AND id NOT IN"
+                          " (SELECT id FROM seen)",
+                          "i", store->source))
+        return -1;
+    snprintf(text, sizeof text,
+             "Entries that were read before and are not in the source any more: %" PRId64
+             ". They stay.",
+             gone);
+    if (gone && regrade_store_add_note(store, text, err))
+        return -1;
+    snprintf(text, sizeof text,
+             "Entries that were graded before and could not be graded now, as without their files: "
+             "%" PRIu64 ". They stay as they were.",
+             store->stay);
+    if (store->stay && regrade_store_add_note(store, text, err))
+        return -1;
+    snprintf(text, sizeof text,
+             "Entries whose figures are other ones than when they were first read: %" PRIu64
+             ". The first are kept; another folder for --out takes the new ones.",
+             store->differ);
+    return store->differ ? regrade_store_add_note(store, text, err) : 0;
+}
+
 int regrade_store_end_source(struct regrade_store *store, bool keep, kgrade_error *err)
 {
+    bool noted = keep && !note_changes(store, err);
     cleanup_free char *notes = dump(store->notes);
-    if (keep &&
+    if (noted &&
         !regrade_db_do(&store->db, err, "UPDATE sources SET notes = ? WHERE number = ?", "si",
                        notes ? notes : "[]", store->source) &&
         !regrade_db_run(&store->db, "COMMIT", err))

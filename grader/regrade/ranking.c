@@ -117,6 +117,14 @@ static double old_lead(const struct ranking_entry *a, const struct ranking_entry
     return bad > 0 ? good / bad - 1 : 0;
 }
 
+static bool is_launch(const struct ranking_entry *e, const struct ranking_entry *other)
+{
+    bool times = e->old_ns > 0 && other->old_ns > 0;
+    double reach = RANKING_HOST_REACH * (other->host_ns - e->host_ns);
+    return other->host_ns > e->host_ns * (1 + RANKING_LEAD) &&
+           (!times || other->old_ns - e->old_ns <= reach);
+}
+
 static void set_gain(struct ranking_entry *entries, const struct item *by_old, size_t n, size_t at,
                      bool old_lower, bool new_lower)
 {
@@ -126,9 +134,7 @@ static void set_gain(struct ranking_entry *entries, const struct item *by_old, s
         if (!other->compared || old_lead(e, other, old_lower) <= RANKING_LEAD ||
             is_ahead(e, other, new_lower))
             continue;
-        enum ranking_gain gain = other->host_ns > e->host_ns * (1 + RANKING_LEAD)
-                                     ? RANKING_GAIN_LAUNCH
-                                     : RANKING_GAIN_GONE;
+        enum ranking_gain gain = is_launch(e, other) ? RANKING_GAIN_LAUNCH : RANKING_GAIN_GONE;
         if (gain == RANKING_GAIN_GONE && e->gain == RANKING_GAIN_LAUNCH)
             continue;
         if (gain != e->gain) {
@@ -170,7 +176,7 @@ int ranking_make(struct ranking_entry *entries, size_t n, bool old_lower_is_bett
     for (size_t i = 0; i < n; i++) {
         struct ranking_entry *e = &entries[i];
         *e = (struct ranking_entry){
-            .old_figure = e->old_figure, .now = e->now, .host_ns = e->host_ns};
+            .old_figure = e->old_figure, .now = e->now, .host_ns = e->host_ns, .old_ns = e->old_ns};
         e->compared = isfinite(e->old_figure) && rule_is_some(&e->now);
     }
     size_t old_n = sort_entries(entries, n, false, old_lower_is_better, by_old);

@@ -14,9 +14,11 @@
  *
  * A gain that is gone.  One of the first RANKING_WINNERS of the old order was ahead of another entry by more than
  * RANKING_LEAD there, and is not ahead of it now: their intervals meet, or the other is ahead.  The launch path explains it
- * when the other's host overhead is larger by more than RANKING_LEAD, too; otherwise the gain is gone for a reason that the
- * figures do not show: other hardware, another clock, warm caches, inputs that repeat.  Who rose for certain (all of its new
- * places are better than its old ones) has lost nothing, whoever it is tied with.
+ * when the other's host overhead is larger by more than RANKING_LEAD, too, and, where the old figures are times, by enough: a
+ * lead of more than RANKING_HOST_REACH times what the two overheads differ by here is not one of launch paths, however slow
+ * the old machine was.  Otherwise the gain is gone for a reason that the figures do not show: other hardware, another clock,
+ * warm caches, inputs that repeat.  Who rose for certain (all of its new places are better than its old ones) has lost nothing,
+ * whoever it is tied with.
  */
 #ifndef KGRADE_REGRADE_RANKING_H
 #define KGRADE_REGRADE_RANKING_H
@@ -25,6 +27,7 @@
 
 #define RANKING_WINNERS 20u    /* whose gains are looked into */
 #define RANKING_LEAD 0.05      /* by how much one must be ahead for it to count */
+#define RANKING_HOST_REACH 10  /* how much longer launch paths may have been there than here */
 #define RANKING_TAU_ENTRIES 8u /* fewer than that give tau no interval */
 
 enum ranking_gain {
@@ -38,6 +41,7 @@ struct ranking_entry {
     double old_figure;    /* NaN: it had none */
     struct rule_span now; /* none: not accepted */
     double host_ns;       /* of the launch path, warm; NaN: unknown */
+    double old_ns;        /* the old figure, where it is a time; 0 or NaN: it is none */
     /* Set by ranking_make. */
     unsigned old_rank; /* 0: none */
     unsigned new_rank; /* the same for all of a group; 0: none */

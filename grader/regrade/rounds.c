@@ -163,21 +163,21 @@ void regrade_job_free(struct regrade_job *job)
     *job = (struct regrade_job){0};
 }
 
-/* A copy; NULL for null and, where empty_is_none, for "". */
+/* A copy; NULL for null and "". */
 static char *copy(sqlite3_stmt *row, int column)
 {
     const char *text = regrade_db_text(row, column);
     return text && *text ? strdup(text) : NULL;
 }
 
-/* An id that is this candidate's next result's, however often the process is killed before it is there. */
-static void name_grade(const struct regrade_store *store, int64_t candidate, int64_t results,
+/* An id that is this candidate's next result's, however often the process is killed before it is there; and another one after a
+ * refusal, since a server answers an id with the grade that it had before, be it a cancelled one. */
+static void name_grade(const struct regrade_store *store, int64_t candidate, int64_t ended,
                        char ret[KGRADE_ID_DIGITS + 1])
 {
     char hex[HASH_HEX];
-    const struct hash_part parts[] = {{store->run, strlen(store->run)},
-                                      {&candidate, sizeof candidate},
-                                      {&results, sizeof results}};
+    const struct hash_part parts[] = {
+        {store->run, strlen(store->run)}, {&candidate, sizeof candidate}, {&ended, sizeof ended}};
     hash_parts(parts, sizeof parts / sizeof parts[0], hex);
     snprintf(ret, KGRADE_ID_DIGITS + 1, "%.*s", KGRADE_ID_DIGITS, hex);
 }
@@ -216,7 +216,8 @@ int regrade_store_next(struct regrade_store *store, struct regrade_job *ret, kgr
     cleanup_statement sqlite3_stmt *row = regrade_db_prepare(
         &store->db, err,
         "SELECT c.number, c.task, c.device, c.language, c.recording,"
-        " (SELECT count(*) FROM results AS r WHERE r.candidate = c.number),"
+        " (SELECT count(*) FROM results AS r WHERE r.candidate = c.number)"
+        " + coalesce((SELECT value FROM meta WHERE name = 'refused ' || c.number), 0),"
         " (SELECT id FROM entries AS e WHERE e.candidate = c.number AND e.chosen LIMIT 1), t.text"
         " FROM candidates AS c JOIN texts AS t ON t.hash = c.hash WHERE c.number ="
         " (SELECT candidate FROM todo WHERE state = 0 ORDER BY candidate LIMIT 1)",
@@ -296,9 +297,13 @@ int regrade_store_refuse(struct regrade_store *store, const struct regrade_job *
                          const kgrade_error *why, kgrade_error *err)
 {
     if (store->round != REGRADE_RECORDINGS &&
-        regrade_db_do(&store->db, err,
-                      "UPDATE entries SET skip_code = ?, skip_message = ? WHERE candidate = ?",
-                      "ssi", why->code, why->message, job->candidate))
+        (regrade_db_do(&store->db, err,
+                       "UPDATE entries SET skip_code = ?, skip_message = ? WHERE candidate = ?",
+                       "ssi", why->code, why->message, job->candidate) ||
+         regrade_db_do(&store->db, err,
+                       "INSERT INTO meta VALUES ('refused ' || ?, 1)"
+                       " ON CONFLICT DO UPDATE SET value = value + 1",
+                       "i", job->candidate)))
         return -1;
     if (regrade_db_do(&store->db, err, "UPDATE todo SET state = 2 WHERE candidate = ?", "i",
                       job->candidate))

@@ -6,6 +6,15 @@
 #include "../../sandbox/base/fail.h"
 #include "store_internal.h"
 
+const char *regrade_state_name(enum regrade_state state)
+{
+    static const char *const names[] = {[REGRADE_SKIPPED] = "skipped",
+                                        [REGRADE_LEFT_OUT] = "left_out",
+                                        [REGRADE_PLANNED] = "planned",
+                                        [REGRADE_GRADED] = "graded"};
+    return names[state];
+}
+
 int regrade_store_sources(const struct regrade_store *store,
                           int (*take)(void *data, const struct regrade_source_row *row,
                                       kgrade_error *err),

@@ -20,6 +20,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "adapters.h"
+#include "candidate.h"
 #include "figures.h"
 #include "files.h"
 
@@ -301,7 +302,7 @@ struct reading {
     const char *root, *title;
     const struct regrade_wishes *wishes;
     const struct regrade_sink *sink;
-    json_t *figures;
+    json_t *figures; /* by file */
 };
 
 /* Fills in what is graded, or why nothing is. */
@@ -340,14 +341,14 @@ static int take_file(const struct reading *r, const char *id, kgrade_error *err)
     kgrade_error why = {0};
     if (!path || !label)
         return fail(err, "out_of_memory", NULL, "There is no memory for an entry.");
-    enum regrade_source_read rc = figures_source(path, &source, &why);
-    if (rc == REGRADE_SOURCE_FAILED)
-        return figures_pass_on(&why, err);
+    enum candidate_read rc = candidate_file(path, &source, &why);
+    if (rc == CANDIDATE_FAILED)
+        return candidate_pass_on(&why, err);
     const char *symbol =
-        rc == REGRADE_SOURCE_READ
+        rc == CANDIDATE_READ
             ? solve_signature((const char *)source.data, source.size, signature, sizeof signature)
             : NULL;
-    if (!symbol)
+    if (!symbol && rc == CANDIDATE_READ)
         return 0;
     const char *task = r->wishes->task ? r->wishes->task : task_of_path(id);
     struct regrade_entry entry = {
@@ -359,7 +360,12 @@ static int take_file(const struct reading *r, const char *id, kgrade_error *err)
         .language = "cuda",
         .task = task,
     };
-    prepare(&entry, symbol, signature, &source, &wrapped, &why);
+    if (symbol) {
+        prepare(&entry, symbol, signature, &source, &wrapped, &why);
+    } else {
+        entry.skip_code = why.code;
+        entry.skip_message = why.message;
+    }
     figures_take(json_object_get(r->figures, label), &entry);
     int failed = r->sink->take(r->sink->data, &entry, err);
     json_object_del(r->figures, label);
@@ -415,6 +421,20 @@ static char *folder_of(const char *path)
                          : strdup(".");
 }
 
+/* What only the board knows. */
+static int note_rest(const struct reading *r, kgrade_error *err)
+{
+    char text[256];
+    const char *first = json_object_iter_key(json_object_iter(r->figures));
+    if (!first)
+        return 0;
+    snprintf(text, sizeof text,
+             "Records of the board whose files are not there or export no such function: %zu, the "
+             "first is %s.",
+             json_object_size(r->figures), quote(first).text);
+    return r->sink->note(r->sink->data, text, err);
+}
+
 static int read_solve(const char *path, const struct regrade_wishes *wishes,
                       const struct regrade_sink *sink, kgrade_error *err)
 {
@@ -422,21 +442,23 @@ static int read_solve(const char *path, const struct regrade_wishes *wishes,
     cleanup_free char *root = one ? folder_of(path) : strdup(path);
     cleanup_free char *name = root ? regrade_last_part(root) : NULL;
     cleanup_free char *title = name ? regrade_label(name) : NULL, *file = regrade_last_part(path);
-    json_auto_t *figures = json_object(), *head = NULL;
-    if (!title || !file || !figures)
+    cleanup_figures struct figures figures = {0};
+    if (!title || !file)
         return fail(err, "out_of_memory", NULL, "There is no memory for a board.");
-    if (!one && figures_read(root, figures, &head, err))
+    if (!one && figures_read(root, &figures, err))
         return -1;
-    const char *given = json_string_value(json_object_get(head, "title"));
+    const char *given = json_string_value(json_object_get(figures.head, "title"));
     const struct regrade_source source = {
         .title = given ? given : title,
         .rule = "score",
-        .clock = json_string_value(json_object_get(head, "clock")),
+        .clock = json_string_value(json_object_get(figures.head, "clock")),
     };
-    struct reading reading = {root, source.title, wishes, sink, figures};
-    if (sink->begin(sink->data, &source, err))
+    struct reading reading = {root, source.title, wishes, sink, figures.by_file};
+    if (sink->begin(sink->data, &source, err) || figures_note(&figures, source.title, sink, err))
         return -1;
-    return one ? take_file(&reading, file, err) : walk(root, "", 1, take_in_walk, &reading, err);
+    if (one)
+        return take_file(&reading, file, err);
+    return walk(root, "", 1, take_in_walk, &reading, err) ? -1 : note_rest(&reading, err);
 }
 
 /* --- Recognising -------------------------------------------------------------------------------- */

@@ -43,6 +43,9 @@ enum regrade_state {
     REGRADE_GRADED,   /* there is a result, be it an infrastructure error */
 };
 
+/* "skipped", "left_out", "planned", "graded". */
+const char *regrade_state_name(enum regrade_state state);
+
 /* A source as it was read.  Strings as in struct regrade_source; they live as long as the callback runs. */
 struct regrade_source_row {
     int64_t number;
@@ -88,8 +91,8 @@ int regrade_store_result(const struct regrade_store *store, int64_t candidate, j
 
 /* --- Planning ----------------------------------------------------------------------------------- */
 
-/* Begins to take in a source: all or nothing of it is kept.  A source that was read before is read again: entries known
- * by their id stay, with their results, and what stood on the board first is kept. */
+/* Begins to take in a source: all or nothing of it is kept.  A source that was read before is read again: once
+ * something of it was graded, entries known by their id stay, with their results, and what stood on the board first is kept. */
 int regrade_store_begin_source(struct regrade_store *store, const char *adapter, const char *path,
                                const struct regrade_source *source, kgrade_error *err);
 /* The entry's device must be known.  Errors also: `bad_board` (an id twice, or too long; too many entries). */

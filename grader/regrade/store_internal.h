@@ -16,6 +16,8 @@ struct regrade_store {
         run[REGRADE_RUN_DIGITS + 1]; /* of the folder: what tells its grades from those of others */
     int64_t source;                  /* that is being taken in; 0: none */
     uint64_t added;                  /* entries of it */
+    uint64_t differ; /* of these, entries that had other figures when they were first read */
+    uint64_t stay;   /* of these, entries that have a result and could not be graded any more */
     json_t *notes;
     enum regrade_round round;
     int64_t round_number;    /* 0: from sources; else the number of the round of recordings */

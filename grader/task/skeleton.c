@@ -19,10 +19,12 @@ struct dialect {
     const char *elements[DTYPE_COUNT];     /* element types in kernel code */
     const char *integers[2];               /* i32, i64 in kernel code */
     const char *pointer;                   /* address space of buffers in kernel code */
+    const char *runtime, *bf16, *f16, *f8; /* headers, where types need them */
 };
 
 static char *opencl_buffer(const struct param *param);
 static char *cuda_buffer(const struct param *param);
+static char *hip_buffer(const struct param *param);
 
 static const struct dialect opencl = {
     .device = "opencl",
@@ -42,6 +44,25 @@ static const struct dialect cuda = {
                  "int8_t", "uint8_t", "int", "int64_t", "bool"},
     .integers = {"int", "int64_t"},
     .pointer = "",
+    .runtime = "cuda_runtime.h",
+    .bf16 = "cuda_bf16.h",
+    .f16 = "cuda_fp16.h",
+    .f8 = "cuda_fp8.h",
+};
+
+/* For the same device as CUDA, and written the same way. */
+static const struct dialect hip = {
+    .device = "cuda",
+    .stream = "hipStream_t",
+    .buffer = hip_buffer,
+    .elements = {"double", "float", "__half", "__hip_bfloat16", "__hip_fp8_e4m3", "__hip_fp8_e5m2",
+                 "int8_t", "uint8_t", "int", "int64_t", "bool"},
+    .integers = {"int", "int64_t"},
+    .pointer = "",
+    .runtime = "hip/hip_runtime.h",
+    .bf16 = "hip/hip_bf16.h",
+    .f16 = "hip/hip_fp16.h",
+    .f8 = "hip/hip_fp8.h",
 };
 
 static char *opencl_buffer(const struct param *param)
@@ -50,13 +71,23 @@ static char *opencl_buffer(const struct param *param)
     return asprintf(&text, "cl_mem %s", param->name) < 0 ? NULL : text;
 }
 
-static char *cuda_buffer(const struct param *param)
+static char *pointer_to(const struct dialect *dialect, const struct param *param)
 {
     char *text;
     return asprintf(&text, "%s%s *%s", param->kind == PARAM_IN ? "const " : "",
-                    cuda.elements[param->dtype], param->name) < 0
+                    dialect->elements[param->dtype], param->name) < 0
                ? NULL
                : text;
+}
+
+static char *cuda_buffer(const struct param *param)
+{
+    return pointer_to(&cuda, param);
+}
+
+static char *hip_buffer(const struct param *param)
+{
+    return pointer_to(&hip, param);
 }
 
 static bool is_taken(const struct task *task, const char *name)
@@ -320,31 +351,32 @@ static bool uses(const struct task *task, enum dtype type)
     return false;
 }
 
-static int write_cuda(FILE *out, const struct task *task, kgrade_error *err)
+static int write_cuda(FILE *out, const struct task *task, const struct dialect *d,
+                      kgrade_error *err)
 {
     const struct param *stream = skeleton_stream(task), *output = skeleton_output(task);
     struct names names = names_for(task);
 
     put_description(out, task);
     if (uses(task, DTYPE_BF16))
-        fprintf(out, "#include <cuda_bf16.h>\n");
+        fprintf(out, "#include <%s>\n", d->bf16);
     if (uses(task, DTYPE_F16))
-        fprintf(out, "#include <cuda_fp16.h>\n");
+        fprintf(out, "#include <%s>\n", d->f16);
     if (uses(task, DTYPE_F8E4M3) || uses(task, DTYPE_F8E5M2))
-        fprintf(out, "#include <cuda_fp8.h>\n");
-    fprintf(out, "#include <cuda_runtime.h>\n#include <stdint.h>\n\n");
+        fprintf(out, "#include <%s>\n", d->f8);
+    fprintf(out, "#include <%s>\n#include <stdint.h>\n\n", d->runtime);
     put_shape_functions(out, output);
 
     fprintf(out, "__global__ void %s(", names.device_function);
-    put_device_parameters(out, task, &cuda, names.items);
+    put_device_parameters(out, task, d, names.items);
     fprintf(out,
             ")\n{\n    int64_t %s = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
             "    if (%s >= %s)\n        return;\n"
             "    /* YOUR WORK: compute %s[%s]. */\n    %s[%s] = %s(0);\n}\n\n",
             names.index, names.index, names.items, output->name, names.index, output->name,
-            names.index, cuda.elements[output->dtype]);
+            names.index, d->elements[output->dtype]);
 
-    cleanup_free char *prototype = call_prototype(task, cuda.buffer, cuda.stream);
+    cleanup_free char *prototype = call_prototype(task, d->buffer, d->stream);
     if (!prototype)
         return fail(err, "out_of_memory", NULL, "No memory for a skeleton.");
     fprintf(out, "extern \"C\"\n%s\n{\n    int64_t %s = ", prototype, names.items);
@@ -367,8 +399,9 @@ static int write_source(FILE *out, const struct task *task, const char *device,
 {
     if (language && !strncmp(language, "python", 6))
         return skeleton_write_python(out, task, device, err);
-    return strcmp(device, opencl.device) == 0 ? write_opencl(out, task, err)
-                                              : write_cuda(out, task, err);
+    if (strcmp(device, opencl.device) == 0)
+        return write_opencl(out, task, err);
+    return write_cuda(out, task, language && !strcmp(language, "hip") ? &hip : &cuda, err);
 }
 
 char *skeleton_source(const struct task *task, const char *device, const char *language,

@@ -4,9 +4,8 @@ matter of times, and for tests/bench/compare."""
 import json
 import os
 
-from common import CACHE, EXAMPLE, SOURCE_DIR, Case, main, run
+from common import BRIEFLY, EXAMPLE, SOURCE_DIR, Case, main, run
 
-HERE = ["--isolation", "reduced", "--cache", CACHE.name, "--max-samples", "20"]
 VERDICTS = {
     "kernel faster", "kernel slower", "launch path faster only", "launch path slower only", "no difference", "unresolved",
 }  # fmt: skip
@@ -14,14 +13,14 @@ VERDICTS = {
 
 class Compare(Case):
     def test_a_report(self):
-        result = run("compare", EXAMPLE, EXAMPLE, "--task", "vector_add", "--json", *HERE)
+        result = run("compare", EXAMPLE, EXAMPLE, "--task", "vector_add", "--json", *BRIEFLY)
         self.assertIn(result.returncode, (0, 1), result.stderr)
         report = json.loads(result.stdout)
         self.assertIn(report["verdict"], VERDICTS)
         self.assertEqual(result.returncode, report["verdict"] == "unresolved")
         self.assertEqual(report["a"], report["b"])
         self.assertIsNone(report["reason"])
-        self.assertEqual([case["dims"] for case in report["kernel"]["cases"]], [{"n": 1048576}, {"n": 4194304}])
+        self.assertEqual([case["dims"] for case in report["kernel"]["cases"]], [{"n": 65536}, {"n": 262144}])
         for at in (report["kernel"], report["launch_path"], *report["kernel"]["cases"]):
             self.assertLessEqual(at["ratio"]["low"], at["ratio"]["value"])
             self.assertLessEqual(at["ratio"]["value"], at["ratio"]["high"])
@@ -33,12 +32,12 @@ class Compare(Case):
             jsonschema.validate(report, json.load(f))
 
     def test_what_cannot_be_compared(self):
-        broken = run("compare", EXAMPLE, "-", "--task", "vector_add", *HERE, stdin="no C\n")
+        broken = run("compare", EXAMPLE, "-", "--task", "vector_add", *BRIEFLY, stdin="no C\n")
         self.assert_exit(broken, 1)
         self.assertIn("[compile_failed]", broken.stdout)
         with open(EXAMPLE) as f:
             wrong = f.read().replace("a[i] + b[i]", "a[i] - b[i]")
-        result = run("compare", EXAMPLE, "-", "--task", "vector_add", "--json", *HERE, stdin=wrong)
+        result = run("compare", EXAMPLE, "-", "--task", "vector_add", "--json", *BRIEFLY, stdin=wrong)
         self.assert_exit(result, 1)
         report = json.loads(result.stdout)
         self.assertIsNone(report["verdict"])

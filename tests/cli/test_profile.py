@@ -4,10 +4,9 @@ import json
 import os
 import tempfile
 
-from common import CACHE, EXAMPLE, SOURCE_DIR, Case, main, run
+from common import EXAMPLE, HERE, SOURCE_DIR, Case, main, run
 
 FOLDER = os.path.join(SOURCE_DIR, "tests", "profile")
-HERE = ["--isolation", "reduced", "--cache", CACHE.name]
 
 KEYS = ["nodeid", "operator", "backend", "phase", "range", "metric", "count", "unit", "mean", "median"]
 MORE_KEYS = ["min", "p10", "p90", "p99", "mad", "population", "thread", "observer_ns", "observer_sensitive", "depth", "path"]
@@ -128,7 +127,7 @@ class Profile(Case):
             self.assert_exit(again, 2)
             self.assertIn("[file_exists]", again.stderr)
         self.assertEqual(report["schema"], "kgrade.profile/1")
-        self.assertEqual(report["dims"], {"n": 1048576})
+        self.assertEqual(report["dims"], {"n": 65536})
         self.assertIsNone(report["reason"])
         self.assertEqual(report["calls"]["warm_launches"], 10)
         self.assertEqual(report["calls"]["cold"], 5)

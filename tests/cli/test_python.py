@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-from common import BRIEFLY, DOUBTS, SOURCE_DIR, Case, main, run
+from common import BRIEFLY, DOUBTS, HERE, SOURCE_DIR, Case, main, run
 
 PYTHON = "/usr/bin/python3"
 EXAMPLE = os.path.join(SOURCE_DIR, "deploy", "example", "vector_add.py")
@@ -50,6 +50,32 @@ class Python(Case):
         self.assert_exit(result, 1)
         self.assertIn("ValueError: not yet (helper.py, line 2, in help)", result.stdout)
         self.assertIn('File "candidate.py", line 5, in vector_add', result.stdout)
+
+    def test_files_that_import_each_other(self):
+        """A helper that imports the file it belongs to gets the module that is graded."""
+        files = {
+            "submission.py": "calls = []\n\n\ndef vector_add(a, b, c, n, queue):\n    import helper\n    helper.count()\n",
+            "helper.py": "import submission\n\n\ndef count():\n    submission.calls.append(1)\n    import candidate\n"
+            "    raise ValueError(f'{len(candidate.calls)} seen')\n",
+        }
+        self.assertIn("ValueError: 1 seen (helper.py, line 7, in count)", self.grade(files).stdout)
+
+    def test_processes_of_its_own(self):
+        text = (
+            "import multiprocessing\n\n\ndef double(n):\n    return 2 * n\n\n\ndef vector_add(a, b, c, n, queue):\n"
+            "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+            "        raise ValueError(f'{pool.map(double, [21])} came back')\n"
+        )
+        self.assertIn("ValueError: [42] came back", self.grade({"candidate.py": text}).stdout)
+
+    def test_a_profile_of_what_raises(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "raises.py")
+            with open(path, "w") as f:
+                f.write("def vector_add(a, b, c, n, queue):\n    raise ValueError('not yet')\n")
+            result = run("profile", path, *TASK, "--python", PYTHON, *HERE)
+        self.assert_exit(result, 1)
+        self.assertIn("ValueError: not yet (candidate.py, line 2", result.stdout)
 
     def test_several_files_without_a_main_one(self):
         result = self.grade({"one.py": "x = 1\n", "two.py": "y = 2\n"})

@@ -52,6 +52,14 @@ class New(Case):
             with open(path) as f:
                 self.assertEqual(f.read(), source)
 
+    def test_the_name_of_the_file_chooses_the_language(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, words in (("a.py", "def vector_add("), ("a.hip", "#include <hip/hip_runtime.h>"), ("a.cu", "<cuda_runtime.h>")):
+                path = os.path.join(folder, name)
+                self.run_ok("new", "vector_add", "--device", "cuda", "-o", path)
+                with open(path) as f:
+                    self.assertIn(words, f.read())
+
     def test_never_overwrites(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "mine.c")

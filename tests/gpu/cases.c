@@ -3,6 +3,7 @@
  *
  *   gpu_cases [NAME...]             all of them without names
  *   gpu_cases --python [NAME...]    the candidates in tests/gpu/python, by the interpreter $KGRADE_PYTHON
+ *   gpu_cases --hip [NAME...]       the candidates in tests/gpu/hip
  *
  * After every case that ends in a fault or a hang, or asks for it ("then_honest"), an honest candidate must still be accepted.  Prints a table; its last line
  * sums up.
@@ -25,13 +26,25 @@
 
 /* Where the cases are, and what they are written in. */
 struct suite {
+    const char *option; /* that chooses it; NULL: it is the one without */
     const char *folder, *tasks, *file, *language;
 };
 
-static const struct suite in_cuda = {KGRADE_SOURCE_DIR "/tests/gpu/cases",
+static const struct suite in_cuda = {NULL, KGRADE_SOURCE_DIR "/tests/gpu/cases",
                                      KGRADE_SOURCE_DIR "/tests/gpu/tasks", "candidate.cu", "cuda"};
-static const struct suite in_python = {KGRADE_SOURCE_DIR "/tests/gpu/python",
+static const struct suite in_python = {"--python", KGRADE_SOURCE_DIR "/tests/gpu/python",
                                        KGRADE_SOURCE_DIR "/tasks", "candidate.py", "python"};
+static const struct suite in_hip = {"--hip", KGRADE_SOURCE_DIR "/tests/gpu/hip",
+                                    KGRADE_SOURCE_DIR "/tasks", "candidate.hip", "hip"};
+
+static const struct suite *choose_suite(const char *option)
+{
+    static const struct suite *const others[] = {&in_python, &in_hip};
+    for (size_t i = 0; option && i < sizeof others / sizeof others[0]; i++)
+        if (!strcmp(option, others[i]->option))
+            return others[i];
+    return &in_cuda;
+}
 
 struct run {
     const struct suite *suite;
@@ -151,8 +164,8 @@ static size_t find_cases(const struct suite *suite, char *names[MAX_CASES])
 
 int main(int argc, char **argv)
 {
-    bool python = argc > 1 && !strcmp(argv[1], "--python");
-    struct run run = {.suite = python ? &in_python : &in_cuda};
+    struct run run = {.suite = choose_suite(argv[1])};
+    bool python = run.suite == &in_python;
     kgrade_error err = {.code = ""};
     kgrade_options options = {.prefix = KGRADE_BUILD_DIR,
                               .tasks = run.suite->tasks,
@@ -178,7 +191,7 @@ int main(int argc, char **argv)
         return 1;
     }
     char *found[MAX_CASES];
-    int first = 1 + python;
+    int first = 1 + (run.suite->option != NULL);
     size_t n = argc > first ? 0 : find_cases(run.suite, found);
     for (int i = first; i < argc; i++)
         case_and_after(&run, argv[i]);

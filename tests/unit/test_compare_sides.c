@@ -66,21 +66,32 @@ static void test_mean(void **state)
     assert_near(mean.high, 4);
 }
 
-static void test_pairs(void **state)
+static void test_groups(void **state)
 {
     (void)state;
-    /* What disturbs both of a pair does not matter, nor what disturbs one of a few. */
-    static const double a[] = {20, 22, 200, 21, 20, 90, 20, 21, 22};
-    static const double b[] = {10, 11, 100, 10.5, 10, 10, 10, 10.5, 11};
-    struct compare_ratio r = compare_pairs(a, b, 9);
+    /* Some are far off, upwards or downwards. */
+    static const double a[] = {20, 20, 200, 20, 20, 20, 20, 5, 20};
+    static const double b[] = {10, 10, 10, 10, 70, 10, 10, 10, 10};
+    struct compare_ratio r = compare_groups(a, b, 9);
     assert_near(r.value, 2);
     assert_near(r.low, 2);
     assert_near(r.high, 2);
-    r = compare_pairs(a, b, 3);
-    assert_near(r.value, 2);
-    assert_true(isnan(compare_pairs(a, b, 0).value));
+    /* What is spread is not known so well; exchanging the sides turns it round. */
+    static const double spread[] = {16, 17, 18, 19, 20, 21, 22, 23, 24},
+                        ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    r = compare_groups(spread, ones, 9);
+    assert_near(r.value, 20);
+    assert_true(r.low >= 17 && r.low < 20 && r.high > 20 && r.high <= 23);
+    struct compare_ratio inverse = compare_groups(ones, spread, 9);
+    assert_near(inverse.low, 1 / r.high);
+    assert_near(inverse.high, 1 / r.low);
+    /* Of so few none can be left out. */
+    r = compare_groups(spread, ones, 2);
+    assert_near(r.low, 16);
+    assert_near(r.high, 17);
+    assert_true(isnan(compare_groups(a, b, 0).value));
     static const double zero[] = {0};
-    assert_near(compare_pairs(zero, zero, 1).value, 1);
+    assert_near(compare_groups(zero, zero, 1).value, 1);
 }
 
 int main(void)
@@ -89,7 +100,7 @@ int main(void)
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_symmetry),
         cmocka_unit_test(test_mean),
-        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

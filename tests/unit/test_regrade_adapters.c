@@ -10,7 +10,7 @@
 
 /* What was delivered, as lines. */
 static struct {
-    char text[16384];
+    char text[16384], note[512]; /* note: the last one */
     size_t notes;
 } seen;
 
@@ -41,8 +41,8 @@ static int on_note(void *data, const char *text, kgrade_error *err)
 {
     (void)data;
     (void)err;
-    assert_non_null(text);
     seen.notes++;
+    snprintf(seen.note, sizeof seen.note, "%s", text);
     return 0;
 }
 
@@ -136,6 +136,18 @@ static void test_board_json(void **state)
                         "1.5, \"unit\": \"points\", \"rank\": 4, \"passed\": true}]}");
     assert_string_equal(read_as("folder", "a"),
                         "geom\none.c|The board|one|no_task|-|1.5 points #4 passed\n");
+    assert_int_equal(seen.notes, 0);
+    /* What is no figure, or has no order, is none, and that is told once; nothing else of the record is lost. */
+    put("a/board.json", "{\"entries\": [{\"file\": \"one.c\", \"value\": 3, \"unit\": \"seconds\"},"
+                        "{\"file\": \"b.c\", \"time_us\": \"12 us\", \"rank\": \"2\"},"
+                        "{\"file\": \"c.c\", \"value\": 3, \"unit\": \"ms\", \"passed\": null}]}");
+    assert_string_equal(read_as("folder", "a"), "score\n"
+                                                "one.c|a|one|no_task|-|nan seconds #0 ?\n"
+                                                "b.c|a|b|no_source|-|nan - #2 ?\n"
+                                                "c.c|a|c|no_source|-|3 ms #0 ?\n");
+    assert_int_equal(seen.notes, 1);
+    assert_non_null(strstr(seen.note, "in 2 of the board's records. The first is unit of one.c: "
+                                      "\"seconds\""));
     static const char *const bad[] = {"",
                                       "[]",
                                       "{}",
@@ -169,6 +181,8 @@ static void test_hostile_folder(void **state)
                         "large.c|vector_add|large|source_too_large|-|nan - #0 ?\n"
                         "two|vector_add|two|vector_add|opencl|nan - #0 ?\n"
                         "%FF.c|vector_add|%FF|vector_add|opencl|nan - #0 ?\n");
+    assert_int_equal(seen.notes, 1);
+    assert_non_null(strstr(seen.note, "1 not read, such as link.c."));
     assert_string_equal(read_as("", "vector_add/link.c"), "unknown_board");
     assert_string_equal(read_as("", "nothing"), "unknown_board");
 }
@@ -186,7 +200,10 @@ static void test_leetgpu(void **state)
     put("easy/vector_addition.cu", "extern \"C\" void solve(float* A, int N) {}");
     put("easy/helper.cu", "int helper;");
     put("medium/sub/softmax.cu", add);
+    put("board.csv", "file,time_ms\neasy/other.cu,1\ngone.cu,2\n");
     read_as("leetgpu", "");
+    assert_int_equal(seen.notes, 1);
+    assert_non_null(strstr(seen.note, ": 1, the first is gone.cu."));
     assert_non_null(strstr(seen.text, "easy/1_vector_add/mine.cu|vector_add|"));
     assert_non_null(strstr(seen.text, "|vector_add|cuda|nan"));
     assert_non_null(strstr(seen.text, "easy/other.cu|other problems|"));
@@ -340,54 +357,54 @@ static const char *cases_of(const char *name)
 static void test_arena_runs(void **state)
 {
     (void)state;
-    put("run_1/softmax_x/task_result.yaml",
+    put("set/run_1/softmax_x/task_result.yaml",
         "task_name: triton2triton/softmax\npass_compilation: true\npass_correctness: true\n"
         "base_execution_time: 2.0\nbest_optimized_execution_time: 1.0\nscore: 320.0\n");
-    put("run_1/gemm_x/task_result.yaml",
+    put("set/run_1/gemm_x/task_result.yaml",
         "task_name: hip2hip/gemm\npass_compilation: false\nscore: 0\n");
-    put("run_1/reports/overall_summary.csv", "Task Name,Task Type,Score,Speedup\n"
-                                             "triton2triton/softmax,triton2triton,320.0,2.0\n"
-                                             "triton2triton/gone,triton2triton,120.5,0.0\n");
-    assert_string_equal(
-        read_as("arena", ""),
-        "arena\n"
-        "run_1/gemm_x|hip2hip/gemm|run_1|needs_amd|-|0 points #0 failed\n"
-        "run_1/softmax_x|triton2triton/softmax|run_1|needs_python|-|320 points #0 passed\n"
-        "run_1/triton2triton/gone|triton2triton/gone|run_1|needs_python|-|120.5 points #0 ?\n");
-    assert_string_equal(cases_of("run_1/softmax_x"),
+    put("set/run_1/reports/overall_summary.csv", "Task Name,Task Type,Score,Speedup\n"
+                                                 "triton2triton/softmax,triton2triton,320.0,2.0\n"
+                                                 "triton2triton/gone,triton2triton,120.5,0.0\n");
+    assert_string_equal(read_as("arena", "set"),
+                        "arena\n"
+                        "run_1/gemm_x|set|run_1|needs_amd|-|0 points #0 failed\n"
+                        "run_1/softmax_x|set|run_1|needs_python|-|320 points #0 passed\n"
+                        "run_1/triton2triton/gone|set|run_1|needs_python|-|120.5 points #0 ?\n");
+    assert_string_equal(cases_of("set/run_1/softmax_x"),
                         "[{\"baseline_ns\":2e6,\"id\":\"mean of all cases\",\"time_ns\":1e6}]");
-    put("run_1/softmax_x/build/performance_report.json",
+    put("set/run_1/softmax_x/build/performance_report.json",
         "{\"test_cases\": [{\"params\": {\"n\": 2}, \"ori_time\": 3, \"opt_time\": 1.5, "
         "\"benchmark_method\": "
-        "\"cuda_graph\"}, {\"shape\": [4], \"execution_time_ms\": -1}, {\"wall_time_ms\": 9}]}");
-    assert_string_equal(cases_of("run_1/softmax_x"),
+        "\"cuda_graph\"}, {\"shape\": [4], \"execution_time_ms\": -1}, {\"shape\": [5], "
+        "\"timing_ms\": {\"min\": 1, \"mean\": 2}}, {\"wall_time_ms\": 9}]}");
+    assert_string_equal(cases_of("set/run_1/softmax_x"),
                         "[{\"baseline_ns\":3e6,\"id\":\"{\\\"n\\\":2}\",\"method\":\"cuda_graph\","
                         "\"time_ns\":1.5e6},"
-                        "{\"baseline_ns\":null,\"id\":\"[4]\",\"time_ns\":null}]");
-    put("run_1/softmax_x/task_result.yaml", "task_name: [");
-    assert_string_equal(read_as("arena", ""), "bad_board");
+                        "{\"baseline_ns\":null,\"id\":\"[4]\",\"time_ns\":null},"
+                        "{\"baseline_ns\":null,\"id\":\"[5]\",\"time_ns\":2e6}]");
+    put("set/run_1/softmax_x/task_result.yaml", "task_name: [");
+    assert_string_equal(read_as("arena", "set"), "bad_board");
 }
 
 static void test_arena_configs(void **state)
 {
     (void)state;
-    put("tasks/triton2triton/vllm/a/config.yaml",
+    put("set/tasks/triton2triton/vllm/a/config.yaml",
         "source_file_path: [k.py]\ntarget_kernel_functions: [f]\ncompile_command: [x]\n"
         "correctness_command: [y]\ntask_type: triton2triton\n");
-    put("tasks/triton2triton/vllm/a/deeper/config.yaml", "not: looked at\n");
-    put("tasks/torch2hip/b/config.yaml",
+    put("set/tasks/triton2triton/vllm/a/deeper/config.yaml", "not: looked at\n");
+    put("set/tasks/torch2hip/b/config.yaml",
         "schema_version: 2\nkernel_identity: {}\ncandidate: {language: hip}\nbaseline: {}\n"
         "evaluation: {}\n");
-    put("tasks/odd/c/config.yaml", "task_type: triton2triton\n");
-    put("tasks/odd/d/config.yaml", "a: [\n");
-    assert_string_equal(
-        read_as("arena", ""),
-        "arena\n"
-        "tasks/odd/c|tasks/odd/c|-|bad_config|-|nan points #0 ?\n"
-        "tasks/odd/d|tasks/odd/d|-|bad_config|-|nan points #0 ?\n"
-        "tasks/torch2hip/b|tasks/torch2hip/b|-|needs_amd|-|nan points #0 ?\n"
-        "tasks/triton2triton/vllm/a|tasks/triton2triton/vllm/a|-|needs_python|-|nan "
-        "points #0 ?\n");
+    put("set/tasks/odd/c/config.yaml", "task_type: triton2triton\n");
+    put("set/tasks/odd/d/config.yaml", "a: [\n");
+    assert_string_equal(read_as("arena", "set"),
+                        "arena\n"
+                        "tasks/odd/c|set|-|bad_config|-|nan points #0 ?\n"
+                        "tasks/odd/d|set|-|bad_config|-|nan points #0 ?\n"
+                        "tasks/torch2hip/b|set|-|needs_amd|-|nan points #0 ?\n"
+                        "tasks/triton2triton/vllm/a|set|-|needs_python|-|nan "
+                        "points #0 ?\n");
 }
 
 static void test_arena_lines(void **state)
@@ -399,7 +416,8 @@ static void test_arena_lines(void **state)
                     "\"status\": \"PASS\", \"cases\": [{\"test_case_id\": \"a\", "
                     "\"execution_time_ms\": 2, \"benchmark_method\": "
                     "\"cuda_graph\"}, {\"test_case_id\": \"b\", \"execution_time_ms\": 4, "
-                    "\"benchmark_method\": \"cuda_graph\"}]}\n"
+                    "\"benchmark_method\": \"cuda_graph\"}, "
+                    "{\"test_case_id\": \"c\", \"execution_time_ms\": 5}]}\n"
                     "ARENA_EVAL_RESULT={\"role\": \"candidate\", \"action\": \"performance\", "
                     "\"status\": \"PASS\", \"cases\": "
                     "[{\"test_case_id\": \"b\", \"execution_time_ms\": 1, \"benchmark_method\": "
@@ -408,7 +426,8 @@ static void test_arena_lines(void **state)
                     "\"cuda_graph\"}]}\n");
     assert_string_equal(
         cases_of("eval.log"),
-        "[{\"baseline_ns\":4e6,\"id\":\"b\",\"method\":\"mixed\",\"time_ns\":1e6},"
+        "[{\"baseline_ns\":5e6,\"id\":\"c\",\"time_ns\":null},"
+        "{\"baseline_ns\":4e6,\"id\":\"b\",\"method\":\"mixed\",\"time_ns\":1e6},"
         "{\"baseline_ns\":2e6,\"id\":\"a\",\"method\":\"cuda_graph\",\"time_ns\":1e6}]");
     assert_non_null(strstr(seen.text, "|needs_python|-|nan points #0 passed"));
     put("eval.log", "ARENA_EVAL_RESULT={oops\n");
@@ -437,21 +456,35 @@ static void test_flashinfer(void **state)
              "null");
     strcat(text, "{\"definition\": \"rmsnorm\", \"solution\": null, \"workload\": {}, "
                  "\"evaluation\": null}\n");
-    put("traces/norm/rmsnorm.jsonl", text);
-    put("solutions/norm/fast.json",
+    put("set/traces/norm/rmsnorm.jsonl", text);
+    put("set/solutions/norm/fast.json",
         "{\"name\": \"fast\", \"author\": \"an agent\", \"spec\": {\"language\": \"triton\"}}");
-    put("solutions/norm/odd.json", "no JSON");
-    assert_string_equal(read_as("flashinfer", ""),
+    put("set/solutions/norm/odd.json", "no JSON");
+    assert_string_equal(read_as("flashinfer", "set"),
                         "speedup_factor\n"
-                        "rmsnorm/fast|rmsnorm|an agent|needs_python|-|3 ratio #0 passed\n"
-                        "rmsnorm/broken|rmsnorm|broken|needs_python|-|2 ratio #0 failed\n");
-    assert_string_equal(read_as("flashinfer", "traces/norm/rmsnorm.jsonl"),
+                        "rmsnorm/fast|set|an agent|needs_python|-|3 ratio #0 passed\n"
+                        "rmsnorm/broken|set|broken|needs_python|-|2 ratio #0 failed\n");
+    assert_string_equal(read_as("flashinfer", "set/traces/norm/rmsnorm.jsonl"),
                         "speedup_factor\n"
-                        "rmsnorm/fast|rmsnorm|fast|needs_python|-|3 ratio #0 passed\n"
-                        "rmsnorm/broken|rmsnorm|broken|needs_python|-|2 ratio #0 failed\n");
+                        "rmsnorm/fast|rmsnorm.jsonl|fast|needs_python|-|3 ratio #0 passed\n"
+                        "rmsnorm/broken|rmsnorm.jsonl|broken|needs_python|-|2 ratio #0 failed\n");
+    /* Two kinds of hardware are two boards, not a mean of both. */
+    put("two.jsonl",
+        "{\"definition\": \"d\", \"solution\": \"s\", \"workload\": {\"uuid\": \"u\"}, "
+        "\"evaluation\": "
+        "{\"status\": \"PASSED\", \"environment\": {\"hardware\": \"H100\"}, \"performance\": "
+        "{\"speedup_factor\": 2}}}\n"
+        "{\"definition\": \"d\", \"solution\": \"s\", \"workload\": {\"uuid\": \"u\"}, "
+        "\"evaluation\": "
+        "{\"status\": \"PASSED\", \"environment\": {\"hardware\": \"B200\"}, \"performance\": "
+        "{\"speedup_factor\": 4}}}\n");
+    assert_string_equal(read_as("flashinfer", "two.jsonl"),
+                        "speedup_factor\n"
+                        "d/s, H100|two.jsonl, H100|s|needs_python|-|2 ratio #0 passed\n"
+                        "d/s, B200|two.jsonl, B200|s|needs_python|-|4 ratio #0 passed\n");
     strcat(text, "{\"definition\": \"rmsnorm\", \"evaluation\": {}}\n");
-    put("traces/norm/rmsnorm.jsonl", text);
-    assert_string_equal(read_as("flashinfer", ""), "bad_board");
+    put("set/traces/norm/rmsnorm.jsonl", text);
+    assert_string_equal(read_as("flashinfer", "set"), "bad_board");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)

@@ -46,6 +46,16 @@ static void test_csv(void **state)
     assert_string_equal(csv("a\n"), "");
     assert_string_equal(csv(""), "bad_board");
     assert_string_equal(csv("a,b\n1,2,3\n"), "bad_board");
+    kgrade_error err;
+    struct regrade_csv lines;
+    json_t *record;
+    static const char wide[] = "a,b\n1,2\n\n\"x\ny\",2,3\n";
+    assert_int_equal(regrade_csv_open(wide, sizeof wide - 1, "x.csv", &lines, &err), 0);
+    assert_int_equal(regrade_csv_next(&lines, &record, &err), 1);
+    json_decref(record);
+    assert_int_equal(regrade_csv_next(&lines, &record, &err), -1);
+    assert_non_null(strstr(err.message, "x.csv, line 4: ")); /* where the record begins */
+    regrade_csv_close(&lines);
     assert_string_equal(csv("a\n\"open\n"), "bad_board");
     assert_string_equal(csv("a\n\"x\"y\n"), "bad_board");
     assert_string_equal(csv("a\n\xff\n"), "bad_board");

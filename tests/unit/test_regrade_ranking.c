@@ -146,6 +146,19 @@ static void a_lead_that_host_overhead_does_not_explain_is_gone_only(void **state
     assert_int_equal(both[0].gain, RANKING_GAIN_LAUNCH);
     assert_int_equal(both[0].over, 1);
     assert_int_equal(both[0].over_nearest, 2);
+    /* Overheads that differ by 20 ns are no lead of 300, whatever the machine; without times nobody can tell. */
+    struct ranking_entry far[] = {entry(700, 3, 1, 10), entry(1000, 3, 1, 30)};
+    far[0].old_ns = 700;
+    far[1].old_ns = 1000;
+    assert_int_equal(ranking_make(far, 2, true, true, &r), 0);
+    assert_int_equal(far[0].gain, RANKING_GAIN_GONE);
+    far[1].host_ns = 10 + 300.0 / RANKING_HOST_REACH;
+    assert_int_equal(ranking_make(far, 2, true, true, &r), 0);
+    assert_int_equal(far[0].gain, RANKING_GAIN_LAUNCH);
+    far[1].host_ns = 30;
+    far[0].old_ns = NAN;
+    assert_int_equal(ranking_make(far, 2, true, true, &r), 0);
+    assert_int_equal(far[0].gain, RANKING_GAIN_LAUNCH);
     /* A lead of less than five percent is none; nor is one that still stands. */
     struct ranking_entry small[] = {entry(100, 3, 1, 10), entry(104.9, 3, 1, 40)};
     assert_int_equal(ranking_make(small, 2, true, true, &r), 0);

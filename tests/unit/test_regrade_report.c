@@ -144,7 +144,7 @@ static void both_rules_of_an_arena_are_told(void **state)
     assert_says(page, "Nothing of it can be graded here.");
     assert_says(page, "<h2>As recorded</h2>");
     assert_says(page, "\"total as recorded\">900.0<");
-    assert_says(page, "by main’s rule\">700.0<"); /* 260 + 320 + 120 */
+    assert_says(page, "by main’s rule\">900.0<"); /* 260 + 320 + 320, of 2 ms / 1 ms */
     assert_says(page, "by #77’s rule\">500.0<");  /* 260 + 120 + 120 */
     assert_says(page, "no speedup by main’s\">1<");
     assert_says(page, "by #77’s\">2<");
@@ -263,21 +263,19 @@ static void many_reasons_stay_a_short_list(void **state)
     free_scene(&s);
 }
 
-/* Where the board told no figures, its ranks are the old order; what it said failed has none. */
-static void ranks_do_where_there_are_no_figures(void **state)
+/* Three entries with what stood on their board, all accepted, each slower on the device than the next. */
+static struct regrade_store *grade_three(const struct regrade_original originals[3])
 {
-    (void)state;
     struct regrade_store *store = open_store();
     kgrade_error err = {0};
-    const struct regrade_source source = {.title = "ranks", .rule = NULL};
-    must(regrade_store_begin_source(store, "folder", "/ranks", &source, &err), &err);
+    const struct regrade_source source = {.title = "three", .rule = NULL};
+    must(regrade_store_begin_source(store, "folder", "/three", &source, &err), &err);
     for (unsigned i = 0; i < 3; i++) {
         char id[8];
         snprintf(id, sizeof id, "%u", i);
         struct regrade_entry e = entry(id, id);
         e.author = id;
-        e.original = (struct regrade_original){
-            .value = NAN, .rank = i + 1, .passed = i == 2 ? REGRADE_FAILED : REGRADE_PASS_UNSAID};
+        e.original = originals[i];
         must(regrade_store_add(store, &e, &err), &err);
     }
     must(regrade_store_end_source(store, true, &err), &err);
@@ -294,6 +292,18 @@ static void ranks_do_where_there_are_no_figures(void **state)
         free(text);
         regrade_job_free(&job);
     }
+    return store;
+}
+
+/* Where the board told no figures, its ranks are the old order; what it said failed has none. */
+static void ranks_do_where_there_are_no_figures(void **state)
+{
+    (void)state;
+    struct regrade_store *store =
+        grade_three((const struct regrade_original[]){{.value = NAN, .rank = 1},
+                                                      {.value = NAN, .rank = 2},
+                                                      {NAN, .rank = 3, .passed = REGRADE_FAILED}});
+    kgrade_error err = {0};
     struct board board;
     must(board_gather(store, &board, &err), &err);
     assert_int_equal(board.n_tables, 1);
@@ -306,6 +316,54 @@ static void ranks_do_where_there_are_no_figures(void **state)
     assert_int_equal(board.entries[2].ranked.new_rank, 1);
     board_free(&board);
     regrade_store_close(store);
+}
+
+/* 300 us are less than 1 ms; points are no time at all. */
+static void figures_are_compared_in_one_unit(void **state)
+{
+    (void)state;
+    struct regrade_store *store = grade_three(
+        (const struct regrade_original[]){{.value = 300, .unit = "us", .lower_is_better = true},
+                                          {.value = 1, .unit = "ms", .lower_is_better = true},
+                                          {.value = 0.5, .unit = "points"}});
+    kgrade_error err = {0};
+    struct board board;
+    must(board_gather(store, &board, &err), &err);
+    assert_int_equal(board.tables[0].ranking.compared, 2);
+    assert_int_equal(board.entries[0].ranked.old_rank, 1);
+    assert_int_equal(board.entries[1].ranked.old_rank, 2);
+    assert_int_equal(board.entries[2].ranked.old_rank, 0);
+    board_free(&board);
+    regrade_store_close(store);
+}
+
+/* A line for each entry, with its place then and now, and by which rule. */
+static void a_table_has_the_new_ranking(void **state)
+{
+    (void)state;
+    struct scene s = one_kernel_two_dispatches();
+    struct regrade_store *store = make_store(&s);
+    kgrade_error err = {0};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    must(regrade_report_csv(store, out, &err), &err);
+    assert_int_equal(fclose(out), 0);
+    assert_says(text, "original_passed,old_place,new_rank,figure,");
+    const char *slow = strstr(text, "slow_dispatch,"), *fast = strstr(text, "fast_dispatch,");
+    assert_true(slow && fast);
+    char line[1024];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(fast, "\r"), fast);
+    assert_says(line, ",true,1,1,");
+    assert_string_equal(strrchr(line, ','), ",launch_path");
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(slow, "\r"), slow);
+    assert_says(line, ",true,2,1,");
+    assert_says(line, ",s,");
+    assert_string_equal(strrchr(line, ','), ",");
+    free(text);
+    regrade_store_close(store);
+    free_scene(&s);
 }
 
 /* The rule of a board that ranks times is one of times, and the drift of the baseline widens what it comes to. */
@@ -372,6 +430,8 @@ int main(int argc, char **argv)
         WITH_FOLDER(many_boards_stay_a_small_page),
         WITH_FOLDER(many_reasons_stay_a_short_list),
         WITH_FOLDER(ranks_do_where_there_are_no_figures),
+        WITH_FOLDER(figures_are_compared_in_one_unit),
+        WITH_FOLDER(a_table_has_the_new_ranking),
         WITH_FOLDER(times_are_ranked_as_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sandbox/base/cleanup.h"
+
 static struct regrade_counts counts_of(struct regrade_store *store)
 {
     struct regrade_counts n;
@@ -92,6 +94,15 @@ static int see_figures(void *data, const struct regrade_row *row, kgrade_error *
     return 0;
 }
 
+static int see_notes(void *data, const struct regrade_source_row *row, kgrade_error *err)
+{
+    (void)err;
+    char *text = data;
+    cleanup_free char *notes = json_dumps(row->notes, 0);
+    snprintf(text, 512, "%s", notes);
+    return 0;
+}
+
 static void test_figures_are_kept(void **state)
 {
     (void)state;
@@ -109,12 +120,27 @@ static void test_figures_are_kept(void **state)
         (struct regrade_original){0.25, "s", "geom", true, 7, REGRADE_FAILED, cases, row};
     entries[0].hardware = "H100";
     entries[0].note = "changed";
+    /* A board that is mended before anything of it was graded is read as if it were new. */
+    const struct regrade_entry mistaken[] = {entry("full", "text"), entry("typo", "other")};
+    take_in(store, mistaken, 2);
     take_in(store, entries, 2);
-    /* What a second reading says of the figures does not matter. */
-    entries[0].original = (struct regrade_original){.value = 9, .unit = "ms"};
-    take_in(store, entries, 2);
-    int n = 0;
+    char notes[512];
     kgrade_error err = {0};
+    must(regrade_store_sources(store, see_notes, notes, &err), &err);
+    assert_string_equal(notes, "[]");
+    begin(store, REGRADE_FIRST);
+    assert_true(grade_next(store, "accepted", NULL));
+    assert_false(grade_next(store, "accepted", NULL));
+    take_in(store, entries, 2);
+    must(regrade_store_sources(store, see_notes, notes, &err), &err);
+    assert_string_equal(notes, "[]");
+    /* What a second reading says of the figures does not matter, but is not passed over in silence. */
+    entries[0].original = (struct regrade_original){.value = 9, .unit = "ms"};
+    take_in(store, entries, 1);
+    must(regrade_store_sources(store, see_notes, notes, &err), &err);
+    assert_non_null(strstr(notes, "not in the source any more: 1."));
+    assert_non_null(strstr(notes, "when they were first read: 1."));
+    int n = 0;
     must(regrade_store_each(store, false, see_figures, &n, &err), &err);
     assert_int_equal(n, 2);
     regrade_store_close(store);
@@ -135,8 +161,20 @@ static void test_equal_sources_are_graded_once(void **state)
     begin(store, REGRADE_FIRST);
     assert_int_equal(counts_of(store).candidates, 3);
     assert_true(grade_next(store, "accepted", NULL));
+    const char *half =
+        "a graded accepted 1.250;b planned - nan;c graded accepted 1.250;d planned - nan;";
+    assert_rows(store, half);
+    /* A file that is gone takes no result away, but what has none cannot be graded any more. */
+    entries[0].source = entries[1].source = NULL;
+    entries[0].skip_code = entries[1].skip_code = "no_source";
+    take_in(store, entries, 1);
+    assert_rows(store, half);
+    take_in(store, entries + 1, 1);
     assert_rows(store,
-                "a graded accepted 1.250;b planned - nan;c graded accepted 1.250;d planned - nan;");
+                "a graded accepted 1.250;b skipped - nan;c graded accepted 1.250;d planned - nan;");
+    entries[1] = entry("b", "two");
+    take_in(store, entries + 1, 1);
+    begin(store, REGRADE_FIRST);
     assert_int_equal(counts_of(store).graded, 2);
     assert_int_equal(counts_of(store).to_do, 2);
     assert_true(grade_next(store, "wrong_answer", NULL));
@@ -462,6 +500,15 @@ static void test_ids_of_grades(void **state)
     begin(store, REGRADE_AGAIN);
     must(regrade_store_next(store, &again, &err), &err);
     assert_string_not_equal(again.grade_id, first.grade_id);
+    /* A server would answer with the grade that was cancelled there. */
+    const kgrade_error why = {.code = "grade_cancelled", .message = "Cancelled."};
+    must(regrade_store_refuse(store, &second, &why, &err), &err);
+    take_in(store, entries, 2);
+    begin(store, REGRADE_FIRST);
+    regrade_job_free(&again);
+    must(regrade_store_next(store, &again, &err), &err);
+    assert_int_equal(again.candidate, second.candidate);
+    assert_string_not_equal(again.grade_id, second.grade_id);
     regrade_job_free(&first);
     regrade_job_free(&second);
     regrade_job_free(&again);

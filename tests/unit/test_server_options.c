@@ -117,7 +117,8 @@ static void test_every_setting(void **state)
     struct server_options o;
     kgrade_error e;
     write_config("tokens=/t\nstore = /s # not a comment\n cache\t=\t/c \nlisten = 127.0.0.1:1\n"
-                 "tasks = /k\r\npython = a=/b:/c\r\nisolation = reduced\nqueue = 0\nqueue-per-owner = 2\nrate = 3\n"
+                 "tasks = /k\r\npython = a=/b:/c\r\nisolation = reduced\nqueue = "
+                 "0\nqueue-per-owner = 2\nrate = 3\n"
                  "burst = 4\nbuilds-ahead = 5\nmax-grade = 6\nmax-wait = 0\ndrain = 8\n"
                  "max-body = 9K\nmax-buffered = 1G\nmax-connections = 11\nmax-per-address = 12\n"
                  "request-timeout = 13\nmetrics = off\nlog-level = debug");

@@ -183,6 +183,17 @@ static void test_python_is_written_for_what_it_is_run_on(void **state)
     assert_non_null(strstr(cuda, "    build_kernel.zero_()\n"));
 }
 
+static void test_hip_has_its_own_names(void **state)
+{
+    (void)state;
+    cleanup_task struct task *task = parse(awkward);
+    cleanup_free char *source = skeleton_source(task, "cuda", "hip", NULL);
+    assert_non_null(source);
+    assert_non_null(strstr(source, "#include <hip/hip_runtime.h>\n"));
+    assert_non_null(strstr(source, "const __hip_bfloat16 *items_"));
+    assert_null(strstr(source, "cuda"));
+}
+
 static void test_the_header_tells_what_matters(void **state)
 {
     (void)state;
@@ -237,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_skeletons_of_the_tasks_compile),
         cmocka_unit_test(test_no_name_gets_in_the_way),
         cmocka_unit_test(test_python_is_written_for_what_it_is_run_on),
+        cmocka_unit_test(test_hip_has_its_own_names),
         cmocka_unit_test(test_the_header_tells_what_matters),
         cmocka_unit_test(test_what_cannot_be_made_is_refused),
     };

@@ -24,6 +24,7 @@
 struct remote {
     struct transfer *transfer;
     enum cli_exit blame;
+    bool complained; /* that the server cannot be had: once is enough */
 };
 
 const char *remote_server(const struct cli *cli)
@@ -118,6 +119,15 @@ static bool may_pass(unsigned status)
     return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
+/* Somebody waits: what for? */
+static void complain_once(struct remote *r, const kgrade_error *error, unsigned seconds)
+{
+    if (!r->complained && seconds >= 60)
+        fprintf(stderr, "kgrade: %s  Trying again for up to %u minutes.\n", error->message,
+                seconds / 60);
+    r->complained = true;
+}
+
 /* Runs the request until it is answered with success. */
 static int run(struct remote *r, const struct transfer_request *request, unsigned seconds,
                struct transfer_answer *ret, kgrade_error *error)
@@ -139,6 +149,8 @@ static int run(struct remote *r, const struct transfer_request *request, unsigne
         } else if (strcmp(error->code, "server_unreachable") != 0) {
             return -1;
         }
+        if (answer.status == 0)
+            complain_once(r, error, seconds);
         if (!retry_again(&retry, answer.retry_after_s))
             return -1;
     }

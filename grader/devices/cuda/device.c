@@ -19,8 +19,13 @@
 #define MAX_FOLDERS 12
 #define MAX_TARGETS 16
 #define DEFAULT_TARGET "sm_90"
+#define CUDA_SOURCE "candidate.cu"
+#define CUDA_PATH "/src/candidate.cu" /* where the build jail has it */
+#define HIP_LANGUAGE "hip"
+#define HIP_SOURCE "candidate.hip"
+#define HIP_PATH "/src/candidate.hip"
 #define REFERENCE_SOURCE "reference.cuda.cu"
-#define REFERENCE_PATH "/src/reference.cuda.cu" /* where the build jail has it */
+#define REFERENCE_PATH "/src/reference.cuda.cu"
 
 /* Where a toolkit may be, after $KGRADE_CUDA; the first with bin/nvcc is taken. */
 static const char *const toolkits[] = {KGRADE_CUDA_ROOT, "/usr/local/cuda", "/opt/cuda"};
@@ -185,6 +190,16 @@ static int begin_command(const char *target, const char *argv[2], kgrade_error *
                           "More than %d different architectures were asked for.", MAX_TARGETS);
 }
 
+/* HIP is CUDA with other names, which the headers in hip/ give: see there.  Returns how many arguments. */
+static size_t add_hip(const char **argv)
+{
+    static const char *const arguments[] = {
+        "-isystem", DEVICE_HEADERS, "-D__HIP_PLATFORM_NVIDIA__=1", "-D__HIPCC__=1", "-x",
+        "cu",       HIP_PATH};
+    memcpy(argv, arguments, sizeof arguments);
+    return sizeof arguments / sizeof arguments[0];
+}
+
 static int compile(const struct device_language *language, const char *target,
                    const char *argv[DEVICE_MAX_COMPILE_ARGS], kgrade_error *err)
 {
@@ -207,13 +222,15 @@ static int compile(const struct device_language *language, const char *target,
         "/out/candidate.so",
     };
     static const char *const libraries[] = {"-lcublas", "-lcublasLt"};
-    (void)language; /* there is one */
     if (begin_command(target, argv, err))
         return -1;
     size_t n = 2;
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         argv[n++] = flags[i];
-    argv[n++] = "/src/candidate.cu";
+    if (!strcmp(language->name, HIP_LANGUAGE))
+        n += add_hip(argv + n);
+    else
+        argv[n++] = CUDA_PATH;
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
         argv[n++] = libraries[i];
     argv[n] = NULL;
@@ -308,8 +325,20 @@ static const char *const allowed_flags[] = {
     NULL,
 };
 
+/* Those that hipcc would take for an NVIDIA card and that HIP code has a use for. */
+static const char *const allowed_hip_flags[] = {
+    "--use_fast_math",
+    "-use_fast_math",
+    "-fmad=false",
+    "-maxrregcount=#",
+    "-std=c++20",
+    "-D@",
+    NULL,
+};
+
 static const struct device_language languages[] = {
-    {"cuda", "candidate.cu", "baseline.cuda.cu", allowed_flags, false},
+    {"cuda", CUDA_SOURCE, "baseline.cuda.cu", allowed_flags, false},
+    {HIP_LANGUAGE, HIP_SOURCE, NULL, allowed_hip_flags, false},
     {"python", "candidate.py", NULL, NULL, true},
     {NULL, NULL, NULL, NULL, false},
 };
@@ -324,6 +353,7 @@ const struct device device_cuda = {
     .start_ahead = true,
     .fault_is_sticky = true,
     .judge_needs_driver = true,
+    .headers = "include",
     .compile = compile,
     .reference = REFERENCE_SOURCE,
     .compile_reference = compile_reference,

@@ -1,8 +1,11 @@
 """What a Python candidate gets on the CUDA device: PyTorch tensors over the recorder's memory, and the stream that is captured."""
 
+import math
 import sys
 
 torch = None
+HINTS = {}
+CAPTURED = 2  # the stream that calls are captured on, cudaStreamPerThread, also in tasks that do not pass it
 VIEWS = {"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f16": "float16", "bf16": "bfloat16", "f32": "float32",
          "f64": "float64", "i8": "int8", "u8": "uint8", "i32": "int32", "i64": "int64", "bool": "bool"}
 
@@ -25,11 +28,13 @@ def start():
         pass
 
 
-def buffer(address, dtype, shape, writable):
+def settle():
+    torch.cuda.set_stream(torch.cuda.ExternalStream(CAPTURED))
+
+
+def buffer(address, dtype, shape):
     kind = getattr(torch, VIEWS[dtype])
-    count = 1
-    for extent in shape:
-        count *= extent
+    count = math.prod(shape)
     if count == 0:
         return torch.empty(shape, dtype=kind, device="cuda")
     flat = torch.as_tensor(Memory(address, count * kind.itemsize), device="cuda")
@@ -37,13 +42,13 @@ def buffer(address, dtype, shape, writable):
 
 
 def stream(address):
-    ours = torch.cuda.ExternalStream(address)
-    torch.cuda.set_stream(ours)
-    return ours
+    return torch.cuda.ExternalStream(address)
 
 
 def deliver(output, returned):
-    if not isinstance(returned, torch.Tensor) or returned.shape != output.shape:
-        return NotImplemented
+    if not isinstance(returned, torch.Tensor):
+        return "an output is a tensor"
+    if returned.shape != output.shape:
+        return f"the shape is {tuple(returned.shape)}, that of the output {tuple(output.shape)}"
     output.copy_(returned)
     return None

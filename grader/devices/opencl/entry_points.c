@@ -33,7 +33,7 @@
     X(clCreateBuffer) X(clRetainMemObject) X(clReleaseMemObject) X(clGetMemObjectInfo) \
     X(clEnqueueNDRangeKernel) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) \
     X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) \
-    X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList) \
+    X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList) X(clEnqueueMigrateMemObjects) \
     X(clFlush) X(clFinish) X(clWaitForEvents) X(clRetainEvent) X(clReleaseEvent) X(clGetEventInfo) \
     X(clGetEventProfilingInfo) X(clCreateUserEvent) X(clSetUserEventStatus)
 /* clang-format on */
@@ -386,10 +386,18 @@ EXPORT cl_int CL_API_CALL clEnqueueMarkerWithWaitList(cl_command_queue queue, cl
          real.clEnqueueMarkerWithWaitList(queue, n, list, event))}
 
 EXPORT cl_int CL_API_CALL clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint n,
-                                                       const cl_event *list, cl_event *event)
-{
+                                                       const cl_event *list, cl_event *event){
     WORK(clEnqueueBarrierWithWaitList, queue, event, CL_SUCCESS,
-         real.clEnqueueBarrierWithWaitList(queue, n, list, event))
+         real.clEnqueueBarrierWithWaitList(queue, n, list, event))}
+
+/* Nor does a migration where there is one device.  PyOpenCL's allocators ask for it. */
+EXPORT cl_int CL_API_CALL
+    clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint n_buffers, const cl_mem *buffers,
+                               cl_mem_migration_flags flags, cl_uint n, const cl_event *list,
+                               cl_event *event)
+{
+    WORK(clEnqueueMigrateMemObjects, queue, event, CL_SUCCESS,
+         real.clEnqueueMigrateMemObjects(queue, n_buffers, buffers, flags, n, list, event))
 }
 
 /* --- what a captured call must not do --- */

@@ -1,5 +1,6 @@
 /* The recorder of the OpenCL device. */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +20,18 @@ struct state {
     struct parameter parameters[TASK_MAX_PARAMS];
 };
 
+/*
+ * PoCL's threads, which run the kernels, are made here and inherit the policy of the thread that makes them.  One of SCHED_BATCH does
+ * not preempt the thread that wakes it (sched(7)): else a call that enqueues a kernel would often return only when a good part of
+ * it has run, and its time would not be that of the launch path.
+ */
 static int start_device(kgrade_error *err)
 {
-    return entry_points_open(err) || pick_open(&capture_state.pick, err) ? -1 : 0;
+    static const struct sched_param none;
+    sched_setscheduler(0, SCHED_BATCH, &none);
+    int failed = entry_points_open(err) || pick_open(&capture_state.pick, err);
+    sched_setscheduler(0, SCHED_OTHER, &none);
+    return failed ? -1 : 0;
 }
 
 static int open_device(const struct task *task, uint64_t arena_bytes, void **ret_state,
@@ -156,6 +166,16 @@ static int carry_contents(struct recording *recording, struct recording_call *ca
     return 0;
 }
 
+static int take_refusal(kgrade_error *err)
+{
+    pthread_mutex_lock(&capture_state.lock);
+    bool refused = capture_state.refusal.code[0] != 0;
+    if (refused)
+        *err = capture_state.refusal;
+    pthread_mutex_unlock(&capture_state.lock);
+    return refused ? -1 : 0;
+}
+
 static int end_capture(struct recording *recording, kgrade_error *err)
 {
     pthread_mutex_lock(&capture_state.lock);
@@ -163,10 +183,8 @@ static int end_capture(struct recording *recording, kgrade_error *err)
     pthread_mutex_unlock(&capture_state.lock);
     cleanup_recording struct recording *captured = steal_pointer(&capture_state.recording);
     struct recording_call *call = steal_pointer(&capture_state.call);
-    if (capture_state.refusal.code[0]) {
-        *err = capture_state.refusal;
+    if (take_refusal(err))
         return -1;
-    }
     size_t kernels = 0;
     for (size_t i = 0; i < call->n_nodes; i++)
         kernels += call->nodes[i].kind == NODE_KERNEL;
@@ -196,7 +214,7 @@ static int end(void *state, enum record_mode mode, struct recording *recording, 
     if (code)
         return fail(err, "kernel_failed", "Check index ranges and launch sizes.",
                     "A kernel failed on the device with %s (%d).", pick_error_name(code), code);
-    return 0;
+    return take_refusal(err);
 }
 
 static void close_device(void *state)

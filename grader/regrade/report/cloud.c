@@ -271,10 +271,18 @@ static void add_point(const struct board *b, struct cloud *c, const struct board
         c->points[c->n++] = (struct point){e, x, y, weight_of(b, e)};
 }
 
+/* Without a power of ten. */
+static struct text_short how_often(double value)
+{
+    struct text_short s;
+    snprintf(s.text, sizeof s.text, value < 100 ? "%.2g" : "%.0f", value);
+    return s;
+}
+
 static struct text_short times_label(double value)
 {
     struct text_short s;
-    snprintf(s.text, sizeof s.text, "%.3g×", value);
+    snprintf(s.text, sizeof s.text, value < 1000 ? "%.3g×" : "%.0f×", value);
     return s;
 }
 
@@ -310,17 +318,16 @@ static int draw_times(FILE *out, const struct board *b, size_t *drawn)
         fputs("<section>\n<h2>Time, then and now</h2>\n", out);
     double ratio = middle_ratio(&c);
     if (ratio >= 1)
-        fprintf(
-            out,
-            "<p class=\"lead\">The middle entry took %.2g times as long on the old board as its "
-            "work takes on the device now. What lies far below the diagonal spent its old time "
-            "elsewhere: in the launch path, or on other hardware.</p>\n",
-            ratio);
+        fprintf(out,
+                "<p class=\"lead\">The middle entry took %s times as long on the old board as its "
+                "work takes on the device now. What lies far below the diagonal spent its old time "
+                "elsewhere: in the launch path, or on other hardware.</p>\n",
+                how_often(ratio).text);
     else
         fprintf(out,
-                "<p class=\"lead\">The middle entry takes %.2g times as long now as on the old "
+                "<p class=\"lead\">The middle entry takes %s times as long now as on the old "
                 "board: the hardware is another, or the old clock missed something.</p>\n",
-                1 / ratio);
+                how_often(1 / ratio).text);
     draw(out, b, &c);
     return 0;
 }

@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "../../../sandbox/base/cleanup.h"
-#include "../../../sandbox/base/fail.h"
 #include "../../cli/report/html.h"
 #include "../../cli/report/plot.h"
-#include "page.h"
+#include "gather.h"
 #include "strips.h"
 
 #define ROW_HEIGHT 22
@@ -108,6 +107,8 @@ static void write_row(FILE *out, const struct board_table *t, const struct board
         fputs("no place before", out);
     else
         fprintf(out, "was %u", e->ranked.old_rank);
+    if (e->rank && e->rank != e->ranked.old_rank)
+        fprintf(out, " (%u on the board)", e->rank);
     if (isfinite(e->value)) {
         fputs(", ", out);
         html_text(out, board_old_figure(e).text);
@@ -190,7 +191,7 @@ static int write_table(FILE *out, struct board *b, size_t at, bool open, kgrade_
     const struct board_table *t = &b->tables[at];
     cleanup_free const struct board_entry **ranked = calloc(t->n + 1, sizeof *ranked);
     if (!ranked)
-        return fail(err, "out_of_memory", NULL, "No memory for the report.");
+        return board_no_memory(err);
     size_t n = sort_ranked(b, t, ranked);
     fprintf(out, "<details class=\"table\" id=\"t%zu\"%s><summary>", at,
             open ? " open=\"open\"" : "");

@@ -118,7 +118,7 @@ int board_read_result(struct board *b, const json_t *result, struct board_entry 
 
 /* --- what stood on the board --- */
 
-static double unit_seconds(const char *unit)
+double board_unit_seconds(const char *unit)
 {
     static const struct {
         const char *name;
@@ -148,19 +148,33 @@ static void read_original_cases(const json_t *cases, struct board_entry *e)
     }
 }
 
-/* Both rules of AgentKernelArena over the same cases.  What was not right keeps the points that it had. */
+/* A mean of those that there are. */
+struct mean {
+    double sum, n;
+};
+
+static void mean_add(struct mean *mean, double value)
+{
+    if (!isfinite(value))
+        return;
+    mean->sum += value;
+    mean->n++;
+}
+
+/* Both rules of AgentKernelArena over the same cases.  What was not right keeps the points that it had.  The means that main falls
+ * back to are of each side's own cases, matched or not. */
 static void read_arena(const struct regrade_original *o, struct board_entry *e)
 {
     size_t n = json_array_size(o->cases);
     cleanup_free struct rule_pair *pairs = calloc(n + 1, sizeof *pairs);
-    double base = 0, optimised = 0;
+    struct mean base = {0}, optimised = {0};
     for (size_t i = 0; pairs && i < n; i++) {
         const json_t *one = json_array_get(o->cases, i);
         const char *method = view_string(one, "method");
         pairs[i] = (struct rule_pair){or_none(view_number(one, "baseline_ns")) / 1e6,
                                       or_none(view_number(one, "time_ns")) / 1e6, method, method};
-        base += pairs[i].base_ms / (double)n;
-        optimised += pairs[i].optimised_ms / (double)n;
+        mean_add(&base, pairs[i].base_ms);
+        mean_add(&optimised, pairs[i].optimised_ms);
     }
     for (int k = 0; pairs && k < 2; k++) {
         enum rule_arena which = k ? RULE_ARENA_77 : RULE_ARENA_MAIN;
@@ -169,8 +183,8 @@ static void read_arena(const struct regrade_original *o, struct board_entry *e)
         if (o->passed == REGRADE_FAILED || n == 0)
             continue;
         e->arena_speedup[k] = rule_arena_speedup(which, pairs, n);
-        e->arena_score[k] =
-            rule_arena_score(which, RULE_RIGHT, base, optimised, e->arena_speedup[k]);
+        e->arena_score[k] = rule_arena_score(which, RULE_RIGHT, base.sum / base.n,
+                                             optimised.sum / optimised.n, e->arena_speedup[k]);
     }
 }
 
@@ -186,7 +200,7 @@ void board_read_original(struct board *b, const struct regrade_original *o, stru
     read_original_cases(o->cases, e);
     if (o->unit && !strcmp(o->unit, "points"))
         read_arena(o, e);
-    double seconds = unit_seconds(o->unit);
+    double seconds = board_unit_seconds(o->unit);
     if (isfinite(seconds))
         e->old_seconds = or_none(e->value * seconds);
     else if (o->unit && !strcmp(o->unit, "ratio"))
@@ -199,7 +213,7 @@ const struct rule *board_rule_for(const struct board_source *source,
     const struct rule *rule = rule_find(o->rule);
     if (!rule)
         rule = source->rule ? source->rule : rule_find("score");
-    if (rule->unit != RULE_SECONDS && isfinite(unit_seconds(o->unit)) && !rule->over_problems)
+    if (rule->unit != RULE_SECONDS && isfinite(board_unit_seconds(o->unit)) && !rule->over_problems)
         return rule_find("geom");
     if (rule->unit == RULE_SECONDS && o->unit && !strcmp(o->unit, "ratio"))
         return rule_find("score");

@@ -120,14 +120,16 @@ void board_gains(FILE *out, const struct board *b)
 {
     char words[640];
     snprintf(words, sizeof words,
-             "Each was ahead of another entry by more than %.0f %% on the old board. On the device "
-             "it is not: the two are tied within noise, or the other is ahead. And the other’s "
-             "launch path costs at least %.0f %% more, which the old clock may have taken for the "
-             "kernel’s time. Looked at are the first %u of each board.",
+             "Each was ahead of another entry by more than %.0f %% on the old board (by a rank, "
+             "where it told ranks only). On the device it is not: the two are tied within noise, "
+             "or the other is ahead. And the other’s launch path costs at least %.0f %% more, and "
+             "where the board told times a tenth of the lead, which the old clock may have taken "
+             "for the kernel’s time. Looked at are the first %u of each board.",
              RANKING_LEAD * 100, RANKING_LEAD * 100, RANKING_WINNERS);
     write_gains(out, b, RANKING_GAIN_LAUNCH, "Leads that were launch path only", words);
     snprintf(words, sizeof words,
-             "Each was ahead of another entry by more than %.0f %% on the old board and is not on "
+             "Each was ahead of another entry by more than %.0f %% on the old board (by a rank, "
+             "where it told ranks only) and is not on "
              "the device, but host overhead does not explain it: other hardware, another clock, "
              "caches that were warm or inputs that repeated may.",
              RANKING_LEAD * 100);

@@ -91,14 +91,16 @@ static bool is_same(const struct board_table *t, size_t source, const struct reg
 }
 
 /* The rule and order of the first entry that has an old figure hold for the table. */
-static void settle(struct board_table *t, const struct board_source *source,
-                   const struct regrade_original *o)
+static int settle(struct board *b, struct board_table *t, const struct board_source *source,
+                  const struct regrade_original *o, kgrade_error *err)
 {
     if (t->settled)
-        return;
+        return 0;
     t->rule = board_rule_for(source, o);
     t->old_lower = o->lower_is_better;
     t->settled = isfinite(o->value);
+    t->old_unit = board_keep_or(b, o->unit, "");
+    return t->old_unit ? 0 : board_no_memory(err);
 }
 
 /* The index of the table that the row belongs to, a new one if need be. */
@@ -110,8 +112,7 @@ static int find_table(struct board *b, const struct board_source *source,
     for (size_t i = b->n_tables; i-- > 0 && is_same(&b->tables[i], at, &row->entry);)
         if (!strcmp(b->tables[i].device, device)) {
             *ret = i;
-            settle(&b->tables[i], source, &row->entry.original);
-            return 0;
+            return settle(b, &b->tables[i], source, &row->entry.original, err);
         }
     if (grow(&b->tables, b->n_tables, sizeof *b->tables))
         return board_no_memory(err);
@@ -121,7 +122,8 @@ static int find_table(struct board *b, const struct board_source *source,
                                 .device = board_keep(b, device)};
     if (!table.board || !table.problem || !table.device)
         return board_no_memory(err);
-    settle(&table, source, &row->entry.original);
+    if (settle(b, &table, source, &row->entry.original, err))
+        return -1;
     b->tables[b->n_tables] = table;
     *ret = b->n_tables++;
     return 0;
@@ -134,6 +136,7 @@ static int add_entry(struct board *b, const struct board_source *source,
         return board_no_memory(err);
     struct board_entry *e = &b->entries[b->n_entries];
     *e = (struct board_entry){.table = SIZE_MAX,
+                              .number = row->number,
                               .candidate = row->candidate,
                               .author = board_keep(b, row->entry.author),
                               .files = board_keep(b, row->entry.files),

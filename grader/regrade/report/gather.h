@@ -16,6 +16,8 @@ int board_read_result(struct board *board, const json_t *result, struct board_en
                       kgrade_error *err);
 void board_read_original(struct board *board, const struct regrade_original *original,
                          struct board_entry *entry);
+/* 1e-3 for "ms" and so on; NaN for what is no unit of time. */
+double board_unit_seconds(const char *unit);
 /* The rule of the entry, else of the source; and one whose figures are of the same kind as those that stood there. */
 const struct rule *board_rule_for(const struct board_source *source,
                                   const struct regrade_original *original);

@@ -96,8 +96,8 @@ static void write_sentence(FILE *out, const struct board *b, const struct totals
 {
     fputs("<h1>", out);
     if (t->compared) {
-        fprintf(out, "Of %zu entries %zu keep%s their place within noise", t->compared, t->kept,
-                t->kept == 1 ? "s" : "");
+        fprintf(out, "Of %zu entries %zu keep%s place within noise", t->compared, t->kept,
+                t->kept == 1 ? "s its" : " their");
         write_firsts(out, t);
     } else if (b->graded == 0) {
         fputs(b->skipped == b->all && b->all ? "Nothing of it can be graded here."

@@ -116,6 +116,8 @@ void board_method(FILE *out, const struct board *b)
         "their interval reaches its interval; the first that does not leads the next group. All of "
         "a group share its leader’s rank, and the next group’s rank leaves out as many (1, 1, 3). "
         "</p>\n"
+        "<p><b>Old ranks</b> are places by the old figures among the entries that were graded "
+        "here, so they may differ from what the board told, which has others too.</p>\n"
         "<p><b>Kept its place.</b> Places are counted among the entries with a rank on both "
         "boards. An entry that is tied has all places of its group; it keeps its place if it has "
         "one of its old places among them.</p>\n"
@@ -124,8 +126,9 @@ void board_method(FILE *out, const struct board *b)
         "Brown and Benedetti (1977); where all pairs agree, Clopper and Pearson’s (1934) for pairs "
         "that share no entry. Fewer than %u entries give none.</p>\n"
         "<p><b>Launch path only.</b> Ahead of another by more than %.0f %% on the old board, not "
-        "ahead of it on the device, and the other’s host overhead is more than %.0f %% larger. Who "
-        "rose for certain has lost nothing and is not counted. Being among the first %u was owed "
+        "ahead of it on the device, and the other’s host overhead is more than %.0f %% larger; "
+        "where the board told times, also by a tenth of the lead at least. Who rose for certain "
+        "has lost nothing and is not counted. Being among the first %u was owed "
         "to the launch path when somebody who was not among them was behind for that alone.</p>\n",
         RANKING_TAU_ENTRIES, RANKING_LEAD * 100, RANKING_LEAD * 100, BOARD_WINNERS);
     write_changes(out, b);

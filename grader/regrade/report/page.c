@@ -4,7 +4,7 @@
 #include "../../../sandbox/base/fail.h"
 #include "../../cli/report/html.h"
 #include "../../cli/report/sections.h"
-#include "page.h"
+#include "gather.h"
 #include "report.h"
 
 /* The policy is a second wall: were there a hole in the escaping, a browser would still load and run nothing. */
@@ -27,22 +27,17 @@ static void write_head(FILE *out, const struct board *b)
     fprintf(out, "</title>\n<style>\n%s%s</style>\n</head>\n", report_style, board_style);
 }
 
-static int no_memory(kgrade_error *err)
-{
-    return fail(err, "out_of_memory", NULL, "No memory for the report.");
-}
-
 static int write_sections(FILE *out, struct board *b, kgrade_error *err)
 {
     board_headline(out, b);
     if (board_runs(out, b))
-        return no_memory(err);
+        return board_no_memory(err);
     board_list(out, b);
     board_places(out, b);
     board_gains(out, b);
     board_rejected(out, b);
     if (board_then_now(out, b) || board_host(out, b) || board_recorded(out, b))
-        return no_memory(err);
+        return board_no_memory(err);
     if (board_details(out, b, err))
         return -1;
     board_skips(out, b);
@@ -58,10 +53,9 @@ static int write_page(FILE *out, struct board *b, kgrade_error *err)
         return -1;
     fputs("<footer>Written by kgrade ", out);
     html_text(out, kgrade_version());
-    fputs(
-        ". This page loads nothing and runs nothing. Everything in it, and what it leaves out, is "
-        "in results.csv and results.jsonl.</footer>\n</main>\n</body>\n</html>\n",
-        out);
+    fputs(". This page loads nothing and runs nothing. The figures of all entries are in "
+          "results.csv, whole results in results.jsonl.</footer>\n</main>\n</body>\n</html>\n",
+          out);
     if (ferror(out))
         return fail_errno(err, "report_failed", "Is there room on the disk?",
                           "The page could not be written");

@@ -42,6 +42,7 @@ struct board_case {
 
 struct board_entry {
     size_t table;
+    int64_t number; /* in the store */
     int64_t candidate;
     const char *author, *files, *id, *problem; /* author and files may be NULL */
     const char *label;            /* the shortest of them that is its own in the table */
@@ -70,7 +71,9 @@ struct board_table {
     size_t source; /* index */
     const char *board, *problem, *device;
     const struct rule *rule; /* by which the new figures are made */
-    bool settled; /* by an entry with an old figure: the rule and the order of the old figures */
+    /* By an entry with an old figure: the rule, and the unit and the order of the old figures. */
+    bool settled;
+    const char *old_unit;    /* "": not said */
     bool old_lower, by_rank; /* by_rank: the old board told ranks only */
     size_t first, n;         /* of the page's entries */
     size_t accepted;

@@ -51,6 +51,16 @@ static bool tells_baselines(const struct board_entry *const *entries, size_t n)
     return false;
 }
 
+/* Tasks alone, without anybody's runs, are no record. */
+static bool tells_figures(const struct board_entry *const *entries, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(entries[i]->value) || entries[i]->passed ||
+            isfinite(entries[i]->arena_score[0]))
+            return true;
+    return false;
+}
+
 static void add_entry(const struct board_entry *e, struct record *r, double *speedups, size_t *n)
 {
     r->problems++;
@@ -252,13 +262,15 @@ int board_recorded(FILE *out, const struct board *b)
     for (size_t at = 0; at < b->n_tables; at++) {
         if (!board_stands_for_runs(b, at))
             continue;
+        size_t n = board_collect(b, &b->tables[at], entries);
+        if (!tells_figures(entries, n))
+            continue;
         if (!opened)
             fputs("<section>\n<h2>As recorded</h2>\n<p class=\"lead\">What stood on the board, by "
                   "its own rule over all of its problems, whether they can be graded here or "
                   "not. Nothing in this section was measured again.</p>\n",
                   out);
         opened = true;
-        size_t n = board_collect(b, &b->tables[at], entries);
         if (write_board(out, &b->tables[at], entries, n))
             return -1;
     }

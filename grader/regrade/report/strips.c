@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "../../../sandbox/base/cleanup.h"
-#include "../../../sandbox/base/fail.h"
 #include "../../cli/report/html.h"
 #include "../../cli/report/plot.h"
 #include "../../cli/view.h"
 #include "../../measure/statistics.h"
+#include "gather.h"
 
 #define HEIGHT 34
 #define BOTTOM 30.0
@@ -193,7 +193,7 @@ int strips_write(FILE *out, struct board *b, const struct board_entry *const *ra
     for (size_t i = 0; i < n && !status && b->drawn_left >= n; i++)
         status = regrade_store_result(b->store, ranked[i]->candidate, &results[i], err);
     if (!status && write_cases(out, b, ranked, results, n))
-        status = fail(err, "out_of_memory", NULL, "No memory for the report.");
+        status = board_no_memory(err);
     for (size_t i = 0; i < n; i++)
         json_decref(results[i]);
     return status;

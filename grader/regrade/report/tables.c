@@ -123,22 +123,39 @@ static int set_figures(struct board_entry *e, const struct board_table *t)
     return 0;
 }
 
+static bool is_of_time(const char *unit)
+{
+    return isfinite(board_unit_seconds(unit));
+}
+
+/* As the table's others have it: times in seconds, whatever the unit of each.  NaN: none, or another kind of figure. */
+static double old_figure(const struct board_entry *e, const struct board_table *t)
+{
+    if (!e->counted)
+        return NAN;
+    if (is_of_time(t->old_unit))
+        return is_of_time(e->unit) ? e->old_seconds : NAN;
+    return strcmp(t->old_unit, e->unit ? e->unit : "") ? NAN : e->value;
+}
+
 static int rank_table(struct board_table *t, struct board_entry *entries)
 {
     if (find_drift(entries, t->n, &t->drift) || label_entries(entries, t->n))
         return -1;
     size_t valued = 0;
     for (size_t i = 0; i < t->n; i++)
-        valued += entries[i].counted && isfinite(entries[i].value);
+        valued += isfinite(old_figure(&entries[i], t));
     t->by_rank = valued == 0;
     cleanup_free struct ranking_entry *ranked = calloc(t->n + 1, sizeof *ranked);
     if (!ranked)
         return -1;
     for (size_t i = 0; i < t->n; i++) {
         struct board_entry *e = &entries[i];
-        double old = t->by_rank ? (e->rank ? (double)e->rank : NAN) : e->value;
-        e->ranked = (struct ranking_entry){
-            .old_figure = e->counted ? old : NAN, .now = rule_none(), .host_ns = e->host_ns};
+        double rank = e->counted && e->rank ? (double)e->rank : NAN;
+        e->ranked = (struct ranking_entry){.old_figure = t->by_rank ? rank : old_figure(e, t),
+                                           .now = rule_none(),
+                                           .host_ns = e->host_ns,
+                                           .old_ns = t->by_rank ? NAN : e->old_seconds * 1e9};
         if (set_figures(e, t))
             return -1;
         ranked[i] = e->ranked;

@@ -1,4 +1,4 @@
-"""Calls a function of OpenCL that recordings have no place for."""
+"""Calls a function of OpenCL that recordings have no place for, and takes no notice when it fails."""
 
 import numpy
 import pyopencl as cl
@@ -23,5 +23,8 @@ def add(a, b, c, n, queue):
 
 
 def vector_add(a, b, c, n, queue):
+    try:
+        a.get_sub_region(0, 4 * n)
+    except cl.Error:
+        pass
     add(a, b, c, n, queue)
-    cl.enqueue_migrate_mem_objects(queue, [c])
