@@ -34,15 +34,14 @@ fi
 test "$(pc --modversion)" = "$("$prefix/bin/kgrade" --version | cut -d' ' -f2)"
 "$prefix/bin/kgrade" tasks
 
-# A machine that is busy with other things can make times doubtful; only then try again.
-for _ in 1 2 3 4; do
+# On a machine that is busy with other things, a right answer may be too noisy to time; times are not what is tested here.
+for _ in 1 2 3; do
     verdict=$(./embed "$prefix" vector_add "$source/deploy/example/vector_add.c") || true
     echo "$verdict"
     case $verdict in
-    accepted*) exit 0 ;;
-    suspect* | unresolved*) ;;
+    accepted* | unresolved*) exit 0 ;;
+    suspect*) ;;
     *) exit 1 ;;
     esac
 done
-echo "skipped: the machine is too busy to time anything; all but the figures was right"
-exit 77
+exit 1
