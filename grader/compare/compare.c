@@ -2,6 +2,7 @@
 #include "compare.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,14 @@ struct side_state {
     struct replay replay;
 };
 
+/* What the pairs of replayers gave for a case. */
+struct kernel_case {
+    struct compare_ratio ratios[COMPARE_PAIRS];
+    double ns[SIDES][COMPARE_PAIRS]; /* medians */
+    bool doubted;
+    char doubt[256];
+};
+
 struct compare {
     kgrade *engine;
     const struct compare_request *request;
@@ -36,7 +45,8 @@ struct compare {
     struct side_state sides[SIDES];
     struct judge_client judge;
     json_t *case_list; /* owned */
-    struct compare_ratio ratios[TASK_MAX_CASES];
+    struct kernel_case kernels[TASK_MAX_CASES];
+    unsigned n_pairs; /* of replayers */
     struct compare_ratio device;
     struct paths paths;
     bool in_doubt, compared;
@@ -175,16 +185,27 @@ static int run_samples(struct compare *c, const struct sampling_request *request
     return blame_a(c, &inner);
 }
 
-static int sample(struct compare *c, size_t i)
+/* A part of the time for each pair. */
+static kgrade_options options_of(const struct compare *c)
+{
+    kgrade_options options = c->engine->options;
+    double seconds = options.max_seconds > 0 ? options.max_seconds : SAMPLING_DEFAULT_SECONDS;
+    options.max_seconds = seconds / c->n_pairs;
+    return options;
+}
+
+static int sample(struct compare *c, size_t i, unsigned pair)
 {
     const struct compare_request *r = c->request;
+    struct kernel_case *k = &c->kernels[i];
+    const kgrade_options options = options_of(c);
     struct replay *a = &c->sides[A].replay, *b = &c->sides[B].replay;
     cleanup_free struct sampling *s = calloc(1, sizeof *s);
     if (!s)
         return finding_set(&c->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "There is no memory for samples.");
     const struct sampling_request request = {
-        .options = &c->engine->options,
+        .options = &options,
         .task = r->task,
         .task_case = &c->cases[i],
         .candidate = b,
@@ -193,32 +214,67 @@ static int sample(struct compare *c, size_t i)
         .cold = roofline_is_cold(b->info),
         .bendable = r->device->runs_in_replayer,
         .resolution_ns = json_number_value(json_object_get(b->info, "resolution_ns"))};
-    if (stop_if_cancelled(c, "judging", i, c->n_cases) ||
+    if (stop_if_cancelled(c, "judging", pair * c->n_cases + i, c->n_pairs * c->n_cases) ||
         replay_load(b, r->task, &c->cases[i], &c->finding) || load_a(c, i) ||
         run_samples(c, &request, s) || check_samples(c, s))
         return -1;
-    c->ratios[i] = (struct compare_ratio){s->speedup, s->low, s->high};
-    bool doubted = s->verdict != KGRADE_ACCEPTED;
-    c->in_doubt = c->in_doubt || doubted || !(s->low > 0) || !isfinite(s->high);
-    json_array_append_new(
-        c->case_list,
-        json_pack("{s:o, s:o, s:f, s:f, s:s?}", "dims", task_dims_json(r->task, c->cases[i].dims),
-                  "ratio", ratio_json(&c->ratios[i]), "a_ns", s->baseline.time.median, "b_ns",
-                  s->candidate.time.median, "doubt", doubted ? s->message : NULL));
+    k->ratios[pair] = (struct compare_ratio){s->speedup, s->low, s->high};
+    k->ns[A][pair] = s->baseline.time.median;
+    k->ns[B][pair] = s->candidate.time.median;
+    if (s->verdict != KGRADE_ACCEPTED && !k->doubted)
+        snprintf(k->doubt, sizeof k->doubt, "%s", s->message);
+    k->doubted = k->doubted || s->verdict != KGRADE_ACCEPTED;
+    c->in_doubt = c->in_doubt || k->doubted || !(s->low > 0) || !isfinite(s->high);
     return 0;
 }
 
-static int compare_kernels(struct compare *c)
+static void close_pair(struct compare *c)
+{
+    judge_close(&c->judge);
+    for (size_t i = 0; i < SIDES; i++)
+        replay_close(&c->sides[i].replay);
+}
+
+static int sample_pair(struct compare *c, unsigned pair)
 {
     if (open_pair(c))
         return -1;
     for (size_t i = 0; i < c->n_cases; i++)
-        if (sample(c, i))
+        if (sample(c, i, pair))
             return -1;
-    c->device = compare_mean(c->ratios, c->n_cases);
-    judge_close(&c->judge);
-    for (size_t i = 0; i < SIDES; i++)
-        replay_close(&c->sides[i].replay);
+    close_pair(c);
+    return 0;
+}
+
+static double middle(double *values, size_t n)
+{
+    statistics_sort(values, n);
+    return statistics_quantile(values, n, 0.5);
+}
+
+static void conclude_kernels(struct compare *c)
+{
+    struct compare_ratio ratios[TASK_MAX_CASES];
+    for (size_t i = 0; i < c->n_cases; i++) {
+        struct kernel_case *k = &c->kernels[i];
+        ratios[i] = compare_processes(k->ratios, c->n_pairs);
+        json_array_append_new(
+            c->case_list,
+            json_pack("{s:o, s:o, s:f, s:f, s:s?}", "dims",
+                      task_dims_json(c->request->task, c->cases[i].dims), "ratio",
+                      ratio_json(&ratios[i]), "a_ns", middle(k->ns[A], c->n_pairs), "b_ns",
+                      middle(k->ns[B], c->n_pairs), "doubt", k->doubted ? k->doubt : NULL));
+    }
+    c->device = compare_mean(ratios, c->n_cases);
+}
+
+static int compare_kernels(struct compare *c)
+{
+    c->n_pairs = c->request->device->shares_arena ? 1 : COMPARE_PAIRS;
+    for (unsigned pair = 0; pair < c->n_pairs; pair++)
+        if (sample_pair(c, pair))
+            return -1;
+    conclude_kernels(c);
     return 0;
 }
 
@@ -261,9 +317,7 @@ static int hold_device(struct compare *c)
     bool admitted = health_admit(c->engine, slot, &c->finding) == 0;
     int failed = admitted ? run(c) : -1;
     jails_ask_while_waiting(NULL, NULL);
-    judge_close(&c->judge);
-    for (size_t i = 0; i < SIDES; i++)
-        replay_close(&c->sides[i].replay);
+    close_pair(c);
     if (admitted && failed)
         health_after(c->engine, slot, &c->finding, c->telling.cancelled);
     slot_give(slot);

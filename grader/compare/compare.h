@@ -11,6 +11,10 @@
 /* Launch paths whose ratio is not known to within this factor are not known to be alike: the machine was too busy. */
 #define COMPARE_HOST_SPREAD 1.5
 
+/* Pairs of fresh replayers where each has memory of its own: two processes of one kernel differ by up to a tenth there, which no
+ * number of samples in one pair shows.  They share a measurement's time. */
+#define COMPARE_PAIRS 5u
+
 struct compare_ratio {
     double value, low, high; /* of A's time to B's: above 1, B is faster */
 };
@@ -25,6 +29,10 @@ bool compare_is_vague(const struct compare_ratio *host);
 
 /* The geometric mean of n ratios that were measured apart from each other; intervals are of 95 %. */
 struct compare_ratio compare_mean(const struct compare_ratio *ratios, size_t n);
+
+/* The geometric mean of the ratios that n pairs of processes gave, and its interval of 95 % (Student's, of the logarithms); of
+ * one pair, what it gave.  n is at most COMPARE_PAIRS. */
+struct compare_ratio compare_processes(const struct compare_ratio *ratios, size_t n);
 
 /* How much longer n times are than n others, when some of either may be far off, and the interval of 95 %; NaN without any. */
 struct compare_ratio compare_groups(const double *a, const double *b, size_t n);

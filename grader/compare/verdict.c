@@ -44,6 +44,22 @@ struct compare_ratio compare_mean(const struct compare_ratio *ratios, size_t n)
                                   exp(mean + sqrt(above) / (double)(n ? n : 1))};
 }
 
+struct compare_ratio compare_processes(const struct compare_ratio *ratios, size_t n)
+{
+    /* The quantile 0.975 of Student's t for n - 1 degrees of freedom. */
+    static const double t[COMPARE_PAIRS + 1] = {0, 0, 12.706, 4.303, 3.182, 2.776};
+    if (n == 1)
+        return ratios[0];
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += log(ratios[i].value);
+    double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += pow(log(ratios[i].value) - mean, 2);
+    double half = t[n] * sqrt(squares / (double)(n - 1) / (double)n);
+    return (struct compare_ratio){exp(mean), exp(mean - half), exp(mean + half)};
+}
+
 /*
  * The Hodges-Lehmann estimate of the shift between two groups, on a scale of logarithms: the median of all n^2 ratios, with the interval
  * that belongs to the Mann-Whitney test (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 4.2 and 4.3, by the normal

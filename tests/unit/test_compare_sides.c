@@ -94,9 +94,29 @@ static void test_groups(void **state)
     assert_near(compare_groups(zero, zero, 1).value, 1);
 }
 
+static void test_processes_that_differ_widen_the_interval(void **state)
+{
+    (void)state;
+    const struct compare_ratio one = {1.1, 1.09, 1.11};
+    struct compare_ratio r = compare_processes(&one, 1);
+    assert_near(r.low, 1.09);
+    assert_near(r.high, 1.11);
+    /* Logarithms -0.1, 0, 0.1: their deviation is 0.1, t for two degrees of freedom 4.303. */
+    const struct compare_ratio three[] = {{exp(-0.1), 0, 9}, {1, 0, 9}, {exp(0.1), 0, 9}};
+    r = compare_processes(three, 3);
+    assert_near(r.value, 1);
+    assert_near(log(r.high), 4.303 * 0.1 / sqrt(3));
+    assert_near(log(r.low), -4.303 * 0.1 / sqrt(3));
+    const struct compare_ratio alike[] = {{2, 1, 3}, {2, 1, 3}, {2, 1, 3}, {2, 1, 3}, {2, 1, 3}};
+    r = compare_processes(alike, COMPARE_PAIRS);
+    assert_near(r.low, 2);
+    assert_near(r.high, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_processes_that_differ_widen_the_interval),
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_symmetry),
         cmocka_unit_test(test_mean),
