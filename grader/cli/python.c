@@ -31,18 +31,14 @@ static const char *find_interpreter(void)
     return NULL;
 }
 
-static bool is_python_file(const char *name)
-{
-    size_t n = strlen(name);
-    return n > 3 && !strcmp(name + n - 3, ".py");
-}
-
 void python_settle(struct cli *cli)
 {
     /* Without files: the doctor looks at what would be taken. */
-    bool wanted = cli->n_arguments == 0 || (cli->language && !strncmp(cli->language, "python", 6));
-    for (int i = 0; i < cli->n_arguments; i++)
-        wanted = wanted || is_python_file(cli->arguments[i]);
+    bool wanted = cli->n_arguments == 0;
+    for (int i = 0; i < cli->n_arguments && !wanted; i++) {
+        const char *language = cli_language(cli, cli->arguments[i]);
+        wanted = language && !strncmp(language, "python", 6);
+    }
     if (!cli->options.python)
         cli->options.python = getenv("KGRADE_PYTHON");
     if (!cli->options.python && wanted)

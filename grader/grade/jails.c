@@ -37,6 +37,14 @@ int jails_memory_file(const char *name, const void *data, size_t size, kgrade_er
     return steal_fd(&fd);
 }
 
+int jails_output_file(kgrade_error *err)
+{
+    cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);
+    if (output < 0 || fcntl(output, F_SETFL, O_APPEND))
+        return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be made");
+    return steal_fd(&output);
+}
+
 static _Thread_local struct {
     bool (*go_on)(void *data);
     void *data;
@@ -149,6 +157,28 @@ static int wait_for_end(struct jail *jail, uint64_t deadline, struct jail_status
     }
 }
 
+/* Runs a tool in a build jail; *tool says what, with which binds, and where its words go. */
+static int run_to_end(kgrade *engine, const struct device *device, const struct jail_spec *tool,
+                      uint64_t wall_ns, struct jail_status *ret, kgrade_error *err)
+{
+    const char *env[SPEC_MAX_VARIABLES];
+    struct jail_spec spec = *tool;
+    cleanup_jail struct jail *jail = NULL;
+    spec_environment(device, STEP_BUILD, env, SPEC_MAX_VARIABLES);
+    spec.policy = JAIL_BUILD;
+    spec.env = env;
+    spec.workdir = "/tmp";
+    spec.stdin_fd = -1;
+    spec.limits = spec_limits(NULL, STEP_BUILD, NULL, wall_ns);
+    if (jail_spawn(engine->sandbox, &spec, &jail, err) ||
+        wait_for_end(jail, io_now() + wall_ns + DEATH_WAIT_NS, ret, err))
+        return -1;
+    if (ret->end != JAIL_NOT_STARTED)
+        return 0;
+    *err = ret->error;
+    return -1;
+}
+
 int jails_run(kgrade *engine, const char *const *argv, const struct python *python,
               uint64_t wall_ns, char **ret, kgrade_error *err)
 {
@@ -156,30 +186,14 @@ int jails_run(kgrade *engine, const char *const *argv, const struct python *pyth
     size_t n = spec_binds(NULL, STEP_BUILD, binds);
     if (python)
         n += python_binds(python, binds + n, JAIL_MAX_BINDS - n);
-    const char *env[32];
-    spec_environment(NULL, STEP_BUILD, env, sizeof env / sizeof env[0]);
-    cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);
-    if (output < 0 || fcntl(output, F_SETFL, O_APPEND))
-        return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be made");
+    cleanup_close int output = jails_output_file(err);
+    if (output < 0)
+        return -1;
     struct jail_status status;
-    const struct jail_spec spec = {.policy = JAIL_BUILD,
-                                   .argv = argv,
-                                   .env = env,
-                                   .workdir = "/tmp",
-                                   .binds = binds,
-                                   .n_binds = n,
-                                   .stdin_fd = -1,
-                                   .stdout_fd = output,
-                                   .stderr_fd = -1,
-                                   .limits = spec_limits(NULL, STEP_BUILD, NULL, wall_ns)};
-    cleanup_jail struct jail *jail = NULL;
-    if (jail_spawn(engine->sandbox, &spec, &jail, err) ||
-        wait_for_end(jail, io_now() + wall_ns + DEATH_WAIT_NS, &status, err))
+    const struct jail_spec spec = {
+        .argv = argv, .binds = binds, .n_binds = n, .stdout_fd = output, .stderr_fd = -1};
+    if (run_to_end(engine, NULL, &spec, wall_ns, &status, err))
         return -1;
-    if (status.end == JAIL_NOT_STARTED) {
-        *err = status.error;
-        return -1;
-    }
     if (status.end != JAIL_EXITED || status.code != 0)
         return fail(err, "program_failed", NULL, "%s ended with %s %d.", argv[0],
                     status.end == JAIL_EXITED ? "status" : "signal", status.code);
@@ -237,29 +251,16 @@ static int run_compiler(kgrade *engine, const struct build_input *input, const c
             return -1;
         binds[n++] = (struct jail_bind){.source = headers, .target = DEVICE_HEADERS};
     }
-    const char *env[32];
-    spec_environment(input->device, STEP_BUILD, env, sizeof env / sizeof env[0]);
-    cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);
-    if (output < 0 || fcntl(output, F_SETFL, O_APPEND))
-        return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be made");
-    const struct jail_spec spec = {.policy = JAIL_BUILD,
-                                   .argv = input->argv,
-                                   .env = env,
-                                   .workdir = "/tmp",
+    cleanup_close int output = jails_output_file(err);
+    if (output < 0)
+        return -1;
+    const struct jail_spec spec = {.argv = input->argv,
                                    .binds = binds,
                                    .n_binds = n,
-                                   .stdin_fd = -1,
                                    .stdout_fd = output,
-                                   .stderr_fd = output,
-                                   .limits = spec_limits(NULL, STEP_BUILD, NULL, wall_ns)};
-    cleanup_jail struct jail *jail = NULL;
-    if (jail_spawn(engine->sandbox, &spec, &jail, err) ||
-        wait_for_end(jail, io_now() + wall_ns + DEATH_WAIT_NS, ret_status, err))
+                                   .stderr_fd = output};
+    if (run_to_end(engine, input->device, &spec, wall_ns, ret_status, err))
         return -1;
-    if (ret_status->end == JAIL_NOT_STARTED) {
-        *err = ret_status->error;
-        return -1;
-    }
     *ret_log = jails_log(output);
     if (*ret_log) /* without a private root, the folder is known by its own name */
         strip(*ret_log, folder);

@@ -27,6 +27,9 @@ char *jails_log(int output_fd);
 /* A sealed memory file with these bytes. */
 int jails_memory_file(const char *name, const void *data, size_t size, kgrade_error *err);
 
+/* A memory file for what a program in a jail writes; see jails_log.  -1 with `memory_file_failed`. */
+int jails_output_file(kgrade_error *err);
+
 /* Runs a compiler in the build jail: `source` at /src/NAME, the result read back from /out/candidate.so.
  * Returns 0 with *ret filled; 1 when the compiler failed (exit status, signal or deadline in *ret_status, its words in
  * *ret_log); -1 for a fault of the machine. */

@@ -7,6 +7,7 @@
 #include "../../sandbox/base/fail.h"
 #include "../build/build.h"
 #include "health.h"
+#include "pythons.h"
 #include "slot.h"
 #include "state.h"
 
@@ -73,6 +74,8 @@ int grade_build(struct grade *g)
 {
     if (grade_proceed(g, "building", 0, 1) || learn_target(g))
         return -1;
+    if (g->python) /* what it is, for the result: not asked while the device is held */
+        pythons_ask(g->engine, g->python, NULL);
     uint64_t start = io_now();
     int result = build_candidate(g->engine, g->device, g->language, g->target, g->source,
                                  g->source_size, &g->library, &g->build_cached, &g->finding);

@@ -38,9 +38,9 @@ int worker_start(kgrade *engine, const struct device *device, enum device_step s
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return fail_errno(err, "io_failed", NULL, "A socket pair could not be made");
     cleanup_close int ours = pair[0], theirs = pair[1];
-    cleanup_close int output = memfd_create("kgrade-output", MFD_CLOEXEC);
-    if (output < 0 || fcntl(output, F_SETFL, O_APPEND))
-        return fail_errno(err, "memory_file_failed", NULL, "A memory file could not be made");
+    cleanup_close int output = jails_output_file(err);
+    if (output < 0)
+        return -1;
     const struct jail_spec spec = {.policy = spec_policy(device, step),
                                    .argv = command.argv,
                                    .env = env,
