@@ -113,7 +113,7 @@ check_layout() {
 }
 
 check_cppcheck() {
-    own_code | xargs -0 timeout 600 cppcheck --quiet --std=c11 --platform=unix64 -j "$(nproc)" --inline-suppr \
+    own_code | xargs -0 timeout 1200 cppcheck --quiet --std=c11 --platform=unix64 -j "$(nproc)" --inline-suppr \
         --enable=warning,performance,portability --error-exitcode=1 \
         --suppressions-list="$root/.cppcheck-suppressions" \
         --cppcheck-build-dir="$logs/cppcheck" --include="$root/.cppcheck.h" \
@@ -128,7 +128,7 @@ check_tidy() {
         echo "clang-tidy is missing"
         return 77
     fi
-    own_code | xargs -0 -n 1 -P "$(nproc)" timeout 120 "$tidy" -quiet -p "$root/build/release" \
+    own_code | xargs -0 -n 1 -P "$(nproc)" timeout 600 "$tidy" -quiet -p "$root/build/release" \
         --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=40000
 }
 
@@ -181,13 +181,36 @@ build_threaded() {
         cmake --build --preset tsan -j "$(nproc)" --target threaded
 }
 
-# Each fuzz target for a short while: long runs are for those who hunt.
+# fuzz_one NAME: for a short while, and always in the same way; long runs are for those who hunt.
+fuzz_one() {
+    local status=0
+    timeout -k 10 600 "$root/tests/fuzz/run" --build "$root/build/fuzz" --work "$logs/fuzz" --seed 1 \
+        --seconds "${KGRADE_FUZZ_S:-3}" "$1" >"$logs/fuzz/$1.log" 2>&1 || status=$?
+    echo $status >"$logs/fuzz/$1.status"
+}
+
+told_by_fuzz() {
+    cat "$logs/fuzz/$1.log"
+    return "$(cat "$logs/fuzz/$1.status")"
+}
+
+# Each target needs one core.
 fuzz() {
     local target
+    local -a names=()
     for target in "$root"/build/fuzz/bin/fuzz_*; do
-        [ -x "$target" ] || continue
-        check "fuzz ${target##*/fuzz_}" 120 "$root/tests/fuzz/run" --build "$root/build/fuzz" --work "$logs/fuzz" \
-            --seconds "${KGRADE_FUZZ_S:-3}" "${target##*/fuzz_}"
+        [ ! -x "$target" ] || names+=("${target##*/fuzz_}")
+    done
+    mkdir -p "$logs/fuzz"
+    for target in ${names[@]+"${names[@]}"}; do
+        while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
+            wait -n
+        done
+        fuzz_one "$target" &
+    done
+    wait
+    for target in ${names[@]+"${names[@]}"}; do
+        check "fuzz $target" 60 told_by_fuzz "$target"
     done
 }
 
@@ -216,25 +239,26 @@ fi
 check "layout" 60 check_layout
 check "scripts" 120 check_scripts
 check "build (release)" 900 configure_and_build release -DKGRADE_TESTS=ON
-check "cppcheck" 600 check_cppcheck
-check "clang-tidy" 600 check_tidy
+check "cppcheck" 1200 check_cppcheck
+check "clang-tidy" 1200 check_tidy
 check "systemd unit" 60 check_unit_file
 check "manual" 60 check_manual
 # Three at a time: a test often waits, for a deadline or for one compiler or worker.
 # Left out is what the sanitizers below run as well.
-suite release 1200 -j 3 -E "$(one_of attacks crash recordings)|$(one_of http jobs malformed openapi options requests wire)|^unit/([^h]|h[^e])"
+suite release 1800 -j 3 -E "$(one_of attacks crash recordings)|$(one_of cli db usage)|$(one_of http jobs malformed openapi \
+    options requests wire)|^unit/([^h]|h[^e])|^hip/candidates"
 
 # The warnings that count are those of the release build: with sanitizers the compiler sees ghosts.
 check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"
 # What the sanitizers look at is our own code, and a few groups of candidates lead through all of it; the others differ in what
 # the candidate does.
-suite asan 1200 -j 3 -E "$(one_of attacks build device files honest leaks memory network outside persistence processes \
-    protocol python refused resources system table timeout wrong)|$(one_of cli compare grade lint profile recording report report_browser tasks \
-    terminal)|$(one_of http callers \
-    client crowd events grades kills manager reload restart shutdown)|$(one_of unit health)|^gpu/|^tasks/|^hacks/"
+suite asan 1800 -j 3 -E "$(one_of attacks build device files honest leaks memory network outside persistence processes \
+    protocol python refused resources system table timeout wrong)|$(one_of cli compare grade lint profile recording regrade_browser report report_browser \
+    tasks terminal)|$(one_of http callers \
+    client crowd events grades kills manager reload restart shutdown)|$(one_of unit health)|^gpu/|^tasks/|^hacks/|^hip/[^c]|^hip/compile"
 
 check "build (tsan)" 900 build_threaded
-suite tsan 600 -j 2 -L tsan
+suite tsan 1200 -j 3 -L tsan
 
 check "build (fuzz)" 900 build_fuzz
 fuzz

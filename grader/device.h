@@ -52,6 +52,9 @@ struct device {
     /* A fault in one process may leave the device unusable for the next: after one, the slot must pass a health check.
      * Not for a device that is processes only: their death says nothing about it. */
     bool fault_is_sticky;
+    /* The runtime itself is not known to be right: the baseline's answers are looked at before a candidate is blamed for its
+     * own.  Once for each kind of hardware; where arenas are shared it comes first anyhow. */
+    bool baseline_first;
 
     /* A folder below share/kgrade with headers for candidates.  A build jail whose command line names DEVICE_HEADERS has it
      * there, read-only.  NULL: none. */
@@ -80,6 +83,9 @@ struct device {
 
     /* RLIMIT_AS for record and replay; 0: none. */
     uint64_t memory_bytes;
+
+    /* Device memory that a candidate in Python may allocate on top of a task's workspace; see spec_workspace.  0: none. */
+    uint64_t framework_bytes;
 };
 
 /* All devices compiled in; NULL-terminated. */

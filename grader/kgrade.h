@@ -41,7 +41,8 @@ typedef struct kgrade kgrade;
 typedef struct kgrade_options {
     const char *
         prefix; /* where libexec/kgrade and share/kgrade are; NULL: beside the program, else as installed */
-    const char *tasks; /* folder of tasks; NULL: PREFIX/share/kgrade/tasks */
+    const char *tasks;      /* folder of tasks; NULL: PREFIX/share/kgrade/tasks */
+    const char *more_tasks; /* another one, which need not be there yet; NULL: none */
     const char *
         cache; /* folder for compiled references and baseline recordings; NULL: a private temporary one */
     /* Interpreters for candidates in Python, "[NAME=]PATH" separated by colons; the first is that of language "python", each
@@ -56,7 +57,7 @@ typedef struct kgrade_options {
     double build_timeout_s, record_timeout_s, replay_timeout_s; /* 0: 60, 20 (Python: 120), 60 */
 } kgrade_options;
 
-/* Errors: `sandbox_unavailable`, `tasks_unreadable`, `task_invalid`, `spawner_failed`, `python_invalid`. */
+/* Errors: `sandbox_unavailable`, `tasks_unreadable`, `task_invalid`, `task_twice`, `spawner_failed`, `python_invalid`. */
 KGRADE_API int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *error);
 KGRADE_API void kgrade_close(kgrade *engine);
 
@@ -68,7 +69,7 @@ KGRADE_API int kgrade_doctor(const kgrade_options *options, char **ret_json, kgr
 KGRADE_API int kgrade_tasks_json(kgrade *engine, char **ret_json, kgrade_error *error);
 KGRADE_API int kgrade_task_json(kgrade *engine, const char *name, char **ret_json,
                                 kgrade_error *error);
-/* Reads the folder of tasks again.  Grades that run go on with the tasks that they began with; after an error everything
+/* Reads the folders of tasks again.  Grades that run go on with the tasks that they began with; after an error everything
  * is as it was before.  Errors: as of kgrade_open for tasks. */
 KGRADE_API int kgrade_reload_tasks(kgrade *engine, kgrade_error *error);
 /* A source file to start from; language NULL: the device's first. */
@@ -77,6 +78,13 @@ KGRADE_API int kgrade_task_skeleton(kgrade *engine, const char *task, const char
 /* Lints a task folder; *ret_json lists findings; *ret_passed tells whether it is fit for use. */
 KGRADE_API int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed,
                                  char **ret_json, kgrade_error *error);
+
+/* Writes FOLDER/task.json for a foreign problem, from FOLDER/problem.json and the problem's own Python files, which are run in
+ * a jail with the first interpreter; device NULL: the default one.  Errors: `no_python`, `unknown_device`, `file_unreadable`,
+ * `problem_invalid`, `task_invalid`, `python_failed`, `reference_failed`, `reference_random`, `inputs_random`, `inputs_fixed`,
+ * `inputs_unsupported`, `problem_too_slow`, and those of the machine. */
+KGRADE_API int kgrade_describe_task(kgrade *engine, const char *folder, const char *device,
+                                    kgrade_error *error);
 
 /* Whether a device works, as JSON: {"device", "ok", "checked_at", "took_ms", "reason", "suspect", "quarantined", "faults"}.
  *

@@ -24,8 +24,10 @@ struct recording *recording_new(const char *device, const struct task *task)
 
 static void free_node(struct recording_node *node)
 {
-    for (size_t i = 0; i < node->n_args; i++)
+    for (size_t i = 0; i < node->n_args; i++) {
         free(node->args[i].bytes);
+        free(node->args[i].name);
+    }
     for (size_t i = 0; i < node->n_attributes; i++)
         free(node->attributes[i].name);
     free(node->args);
@@ -228,6 +230,14 @@ struct recording_attribute *recording_add_attribute(struct recording_node *node,
     return attribute;
 }
 
+static void map_images(struct recording_node *node, const size_t *image_map)
+{
+    node->image = image_map[node->image];
+    for (size_t i = 0; i < node->n_args; i++)
+        if (node->args[i].kind == ARG_VARIABLE)
+            node->args[i].image = image_map[node->args[i].image];
+}
+
 int recording_merge(struct recording *r, struct recording *other, kgrade_error *err)
 {
     if (strcmp(r->device, other->device) || strcmp(r->task, other->task) ||
@@ -260,7 +270,7 @@ int recording_merge(struct recording *r, struct recording *other, kgrade_error *
         *from = (struct recording_call){0};
         for (size_t n = 0; n < to->n_nodes; n++)
             if (to->nodes[n].kind == NODE_KERNEL)
-                to->nodes[n].image = image_map[to->nodes[n].image];
+                map_images(&to->nodes[n], image_map);
         for (size_t b = 0; b < to->n_buffers; b++)
             if (to->buffers[b].has_contents)
                 to->buffers[b].blob = blob_map[to->buffers[b].blob];

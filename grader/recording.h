@@ -24,15 +24,15 @@
 #define RECORDING_MAX_EDGES 65536     /* per call */
 #define RECORDING_MAX_ARGS 256        /* per node */
 #define RECORDING_MAX_ARG_BYTES 32764 /* per node; CUDA's limit for kernel parameters */
-#define RECORDING_MAX_BUFFERS 256     /* workspace buffers per call */
+#define RECORDING_MAX_BUFFERS 4096    /* workspace buffers per call */
 #define RECORDING_MAX_GLOBALS 4096    /* per call */
 #define RECORDING_MAX_ATTRIBUTES 32   /* per node */
 #define RECORDING_MAX_NAME 4096
 #define RECORDING_MAX_VALUES 4000000 /* of the manifest as JSON */
 
-/* Code: OpenCL C source with its build options, or a CUDA cubin. */
+/* Code: OpenCL C source with its build options, a CUDA cubin, or an AMDGPU code object. */
 struct recording_image {
-    char *kind;    /* "opencl-c", "cubin" */
+    char *kind;    /* "opencl-c", "cubin", "amdgpu" */
     char *options; /* build options; "" for none */
     size_t blob;   /* index into blobs */
 };
@@ -40,7 +40,7 @@ struct recording_image {
 /* Device memory that the candidate allocated; index n_params + i in arguments. */
 struct recording_buffer {
     uint64_t bytes;
-    uint64_t address; /* CUDA: its place in the arena; 0 for OpenCL */
+    uint64_t address; /* CUDA, HIP: its place in the arena; 0 for OpenCL */
     bool has_contents;
     size_t blob; /* contents at capture, when has_contents; else all zero */
 };
@@ -48,17 +48,21 @@ struct recording_buffer {
 enum node_kind { NODE_KERNEL, NODE_COPY, NODE_FILL, NODE_EMPTY };
 
 enum arg_kind {
-    ARG_BYTES,  /* size bytes at `bytes` */
-    ARG_BUFFER, /* a buffer: index < n_params is the task's parameter, else workspace */
-    ARG_LOCAL,  /* size bytes of local (shared) memory, OpenCL */
+    ARG_BYTES,    /* size bytes at `bytes` */
+    ARG_BUFFER,   /* a buffer: index < n_params is the task's parameter, else workspace */
+    ARG_LOCAL,    /* size bytes of local (shared) memory, OpenCL */
+    ARG_VARIABLE, /* the address of byte `at` of a variable of a module, CUDA */
 };
 
 struct recording_arg {
     enum arg_kind kind;
-    uint32_t offset; /* in the packed parameter block; CUDA */
+    uint32_t offset; /* in the packed parameter block; CUDA, HIP */
     uint32_t size;
     uint8_t *bytes;
     size_t buffer;
+    size_t image; /* the variable's module, by its image, ... */
+    char *name;   /* ... its symbol there ... */
+    uint64_t at;  /* ... and a place in it */
 };
 
 /* Device-specific settings of a node, by name: launch and function attributes. */
@@ -79,8 +83,8 @@ struct recording_node {
     size_t image;
     char *name;
     uint32_t work_dim;  /* 1..3 */
-    uint64_t grid[3];   /* OpenCL: global size in work-items; CUDA: blocks */
-    uint64_t block[3];  /* OpenCL: local size, all 0 when the runtime chooses; CUDA: threads */
+    uint64_t grid[3];   /* OpenCL: global size in work-items; CUDA, HIP: blocks */
+    uint64_t block[3];  /* OpenCL: local size, all 0 when the runtime chooses; CUDA, HIP: threads */
     uint64_t offset[3]; /* OpenCL global offset */
     uint32_t shared_bytes;
     struct recording_arg *args;
@@ -89,7 +93,7 @@ struct recording_node {
     size_t n_attributes;
     /* copy, fill */
     size_t from_buffer,
-        to_buffer; /* like ARG_BUFFER; CUDA: SIZE_MAX, with the address in the offset */
+        to_buffer; /* like ARG_BUFFER; CUDA, HIP: SIZE_MAX, with the address in the offset */
     uint64_t from_offset, to_offset;
     uint64_t bytes;                      /* per row for pitched copies and fills */
     uint64_t rows, from_pitch, to_pitch; /* rows 1 for linear ones */
@@ -116,7 +120,7 @@ struct recording_call {
 };
 
 struct recording {
-    char *device;    /* "opencl", "cuda" */
+    char *device;    /* "opencl", "cuda", "hip" */
     char *task;      /* name */
     size_t n_params; /* of the task */
     size_t n_dims;

@@ -141,10 +141,37 @@ static int place(struct parser *p, json_t *json, const char *key, const struct r
                  size_t *ret_buffer, uint64_t *ret_offset)
 {
     json_t *value = json_object_get(json, key);
-    bool addresses = !strcmp(p->recording->device, "cuda");
+    bool addresses = !strcmp(p->recording->device, "cuda") || !strcmp(p->recording->device, "hip");
     if (object(p, value, 2) || buffer(p, value, call, addresses, ret_buffer))
         return -1;
     return integer(p, value, "offset", INT64_MAX, ret_offset);
+}
+
+static int count_bytes(struct parser *p, const struct recording_arg *arg, size_t room,
+                       size_t *total)
+{
+    *total += room;
+    return *total > RECORDING_MAX_ARG_BYTES || arg->offset + room > RECORDING_MAX_ARG_BYTES
+               ? bad(p, "a kernel's arguments have more than %d bytes", RECORDING_MAX_ARG_BYTES)
+               : 0;
+}
+
+static int parse_variable(struct parser *p, json_t *json, struct recording_node *node,
+                          size_t *total)
+{
+    struct recording_arg *arg = recording_add_arg(node, ARG_VARIABLE);
+    const char *name;
+    if (!arg)
+        return bad(p, "too many arguments");
+    arg->size = sizeof(uint64_t);
+    if (object(p, json, 5) || u32(p, json, "at", RECORDING_MAX_ARG_BYTES, &arg->offset) ||
+        index_of(p, json, "image", p->recording->n_images, &arg->image) ||
+        string(p, json, "name", RECORDING_MAX_NAME, &name) ||
+        integer(p, json, "offset", INT64_MAX, &arg->at) ||
+        count_bytes(p, arg, sizeof(uint64_t), total))
+        return -1;
+    arg->name = strdup(name);
+    return arg->name ? 0 : bad(p, "no memory");
 }
 
 static int parse_arg(struct parser *p, json_t *json, const struct recording_call *call,
@@ -165,6 +192,8 @@ static int parse_arg(struct parser *p, json_t *json, const struct recording_call
             return bad(p, "too many arguments");
         return object(p, json, 2) || u32(p, json, "bytes", 1u << 30, &arg->size) ? -1 : 0;
     }
+    if (!strcmp(kind, "variable"))
+        return parse_variable(p, json, node, total);
     if (strcmp(kind, "bytes"))
         return bad(p, "unknown argument kind");
     struct recording_arg *arg = recording_add_arg(node, ARG_BYTES);
@@ -175,9 +204,8 @@ static int parse_arg(struct parser *p, json_t *json, const struct recording_call
         string(p, json, "hex", 2 * RECORDING_MAX_ARG_BYTES, &text))
         return -1;
     size_t room = strlen(text) / 2;
-    *total += room;
-    if (*total > RECORDING_MAX_ARG_BYTES || arg->offset + room > RECORDING_MAX_ARG_BYTES)
-        return bad(p, "a kernel's arguments have more than %d bytes", RECORDING_MAX_ARG_BYTES);
+    if (count_bytes(p, arg, room, total))
+        return -1;
     arg->bytes = calloc(1, room + 1);
     if (!arg->bytes)
         return bad(p, "no memory");
@@ -462,7 +490,7 @@ static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_da
             string(p, json, "options", RECORDING_MAX_NAME, &options) ||
             index_of(p, json, "blob", r->n_blobs, &blob))
             return -1;
-        if (strcmp(kind, "opencl-c") && strcmp(kind, "cubin"))
+        if (strcmp(kind, "opencl-c") && strcmp(kind, "cubin") && strcmp(kind, "amdgpu"))
             return bad(p, "unknown kind of image");
         if (recording_add_image(r, kind, options, r->blobs[blob].data, r->blobs[blob].size) != i)
             return bad(p, "the same image twice");

@@ -48,6 +48,10 @@ static json_t *arg_json(const struct recording_arg *arg)
         return json_pack("{s:s, s:o}", "kind", "buffer", "buffer", index_json(arg->buffer));
     case ARG_LOCAL:
         return json_pack("{s:s, s:I}", "kind", "local", "bytes", (json_int_t)arg->size);
+    case ARG_VARIABLE:
+        return json_pack("{s:s, s:I, s:I, s:s, s:I}", "kind", "variable", "at",
+                         (json_int_t)arg->offset, "image", (json_int_t)arg->image, "name",
+                         arg->name, "offset", (json_int_t)arg->at);
     case ARG_BYTES:
         break;
     }

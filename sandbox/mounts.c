@@ -259,6 +259,7 @@ static int fill(int root, struct mounts *mounts, const struct jail_spec *spec, k
         /* The merged /usr of every current distribution.  Links, not binds: programs look for
          * their parts beside the place that a library's path resolves to. */
         {"usr/bin", "bin"},
+        {"usr/sbin", "sbin"}, /* /sbin/ldconfig tells frameworks where libraries are */
         {"usr/lib", "lib"},
         {"usr/lib64", "lib64"},
     };

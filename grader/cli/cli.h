@@ -125,6 +125,7 @@ enum cli_exit command_tasks(const struct cli *cli);
 enum cli_exit command_show(const struct cli *cli);
 enum cli_exit command_new(const struct cli *cli);
 enum cli_exit command_check_task(const struct cli *cli);
+enum cli_exit command_describe_task(const struct cli *cli);
 enum cli_exit command_recording_show(const struct cli *cli);
 enum cli_exit command_doctor(const struct cli *cli);
 

@@ -162,6 +162,21 @@ enum cli_exit command_check_task(const struct cli *cli)
     return status;
 }
 
+enum cli_exit command_describe_task(const struct cli *cli)
+{
+    enum cli_exit status = CLI_INFRASTRUCTURE;
+    const char *folder = cli->arguments[0];
+    cleanup_engine kgrade *engine = cli_open(cli, &status);
+    if (!engine)
+        return status;
+    kgrade_error error = {0};
+    if (kgrade_describe_task(engine, folder, cli->device ? cli->device : CLI_DEFAULT_DEVICE,
+                             &error))
+        return complain(&error, CLI_NOT_ACCEPTED);
+    fprintf(stderr, "Wrote %s/task.json.  Then: kgrade check-task %s\n", folder, folder);
+    return CLI_ACCEPTED;
+}
+
 enum cli_exit command_recording_show(const struct cli *cli)
 {
     if (cli->json && cli->dot)

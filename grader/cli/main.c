@@ -80,6 +80,11 @@ static const char check_task_detail[] =
     "that ignore an input and lower precision; and its baselines, which must be right.  Every\n"
     "finding names the place and the fix.";
 
+static const char describe_task_detail[] =
+    "Makes a task of the problem in FOLDER, whose inputs and reference are in Python: runs them "
+    "in\n"
+    "a jail as FOLDER/problem.json says, and writes FOLDER/task.json.  Needs --python.";
+
 static const char recording_show_detail[] =
     "Prints what is in a recording: calls, nodes, arguments, images.  FILE may be hostile;\n"
     "nothing in it is run.";
@@ -125,6 +130,7 @@ static const enum option_id new_options[] = {OPTION_DEVICE, OPTION_LANGUAGE, OPT
 static const enum option_id doctor_options[] = {OPTION_JSON, OPTION_ISOLATION, OPTION_END};
 static const enum option_id check_task_options[] = {OPTION_MAX_SAMPLES, OPTION_JSON,
                                                     OPTION_ISOLATION, OPTION_END};
+static const enum option_id describe_task_options[] = {OPTION_DEVICE, OPTION_ISOLATION, OPTION_END};
 static const enum option_id recording_show_options[] = {OPTION_JSON, OPTION_DOT, OPTION_END};
 
 const struct command commands[] = {
@@ -135,6 +141,8 @@ const struct command commands[] = {
     {"new", "TASK ", "print a source file to start from", new_detail, 1, new_options, command_new},
     {"check-task", "FOLDER ", "examine a task before it is used", check_task_detail, 1,
      check_task_options, command_check_task},
+    {"describe-task", "FOLDER ", "make a task of a problem in Python", describe_task_detail, 1,
+     describe_task_options, command_describe_task},
     {"recording show", "FILE ", "print what is in a recording", recording_show_detail, 1,
      recording_show_options, command_recording_show},
     {"replay", "RECORDING --task TASK ", "grade a recording again", replay_detail, 1,

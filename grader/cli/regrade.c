@@ -27,7 +27,7 @@ static enum cli_exit complain(const kgrade_error *error)
 /* --- Reading ------------------------------------------------------------------------------------ */
 
 struct reading {
-    const struct site *site;
+    struct site *site;
     struct regrade_store *store;
     const struct regrade_adapter *adapter;
     const char *path;
@@ -51,9 +51,20 @@ static int take(void *data, const struct regrade_entry *given, kgrade_error *err
     kgrade_error why;
     if (progress_signal())
         return fail(err, "interrupted", NULL, "The reading was stopped.");
+    r->wishes.tasks = r->site->tasks;
     regrade_complete(&entry, &r->wishes);
+    cleanup_free char *source = problems_add_files(r->site, &entry);
     site_check(r->site, &entry, &why);
     return regrade_store_add(r->store, &entry, err);
+}
+
+static int carry(void *data, const struct regrade_problem *problem, struct regrade_carried *ret,
+                 kgrade_error *err)
+{
+    struct reading *r = data;
+    int rc = problems_carry(r->site, problem, ret, err);
+    r->wishes.tasks = r->site->tasks;
+    return rc;
 }
 
 static int note(void *data, const char *text, kgrade_error *err)
@@ -62,7 +73,7 @@ static int note(void *data, const char *text, kgrade_error *err)
     return regrade_store_add_note(r->store, text, err);
 }
 
-static int read_source(const struct cli *cli, const struct site *site, struct regrade_store *store,
+static int read_source(const struct cli *cli, struct site *site, struct regrade_store *store,
                        const char *path, kgrade_error *err)
 {
     cleanup_free char *real = realpath(path, NULL);
@@ -78,7 +89,7 @@ static int read_source(const struct cli *cli, const struct site *site, struct re
     };
     if (!reading.adapter)
         return -1;
-    const struct regrade_sink sink = {begin, take, note, &reading};
+    const struct regrade_sink sink = {begin, take, note, &reading, carry};
     int rc = reading.adapter->read(real, &reading.wishes, &sink, err);
     if (reading.began && regrade_store_end_source(store, rc == 0, err))
         rc = -1;
@@ -86,7 +97,7 @@ static int read_source(const struct cli *cli, const struct site *site, struct re
 }
 
 /* Takes in what the command line names. */
-static int read_all(const struct cli *cli, const struct site *site, struct regrade_store *store,
+static int read_all(const struct cli *cli, struct site *site, struct regrade_store *store,
                     kgrade_error *err)
 {
     for (int i = 0; i < cli->n_arguments; i++)

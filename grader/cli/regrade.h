@@ -2,6 +2,8 @@
 #ifndef KGRADE_CLI_REGRADE_H
 #define KGRADE_CLI_REGRADE_H
 
+#include "../regrade/files.h"
+#include "../regrade/problem.h"
 #include "../regrade/run.h"
 #include "../regrade/store.h"
 #include "cli.h"
@@ -22,6 +24,9 @@ struct site {
     struct remote
         *remotes[REGRADE_WITH_SERVER + 1]; /* each thread has its own, the last one is main()'s */
     json_t *tasks;                         /* as GET /tasks lists them */
+    bool no_jails; /* the plan was wanted on a machine that cannot give them */
+    enum { SITE_GPU_UNKNOWN, SITE_GPU_NONE, SITE_GPU_WORKS } gpu;
+    json_t *problems; /* by name: what is known of those that were read */
 };
 /* Prints why not.  Not CLI_ACCEPTED when it failed. */
 enum cli_exit site_open(const struct cli *cli, const char *folder, struct site *ret);
@@ -35,6 +40,16 @@ void site_check(const struct site *site, struct regrade_entry *entry, kgrade_err
 /* A regrade_run's grade; data is the site. */
 enum regrade_grading site_grade(void *data, unsigned thread, const struct regrade_job *job,
                                 struct regrade_outcome *ret, kgrade_error *err);
+
+/* regrade_problems.c */
+/* Where the tasks of problems are, FOLDER/tasks; free() it. */
+char *problems_folder(const char *folder);
+/* A sink's carry. */
+int problems_carry(struct site *site, const struct regrade_problem *problem,
+                   struct regrade_carried *ret, kgrade_error *err);
+/* Those files of its problem that an entry in Python imports, made one source with it.  free() what is returned when the entry is done
+ * with; NULL: it stays as it is. */
+char *problems_add_files(const struct site *site, struct regrade_entry *entry);
 
 /* regrade_plan.c */
 /* What will be graded and what not, an object; NULL with *err. */

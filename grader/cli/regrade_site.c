@@ -34,16 +34,21 @@ static enum cli_exit open_engine(struct site *site)
 {
     enum cli_exit status = CLI_INFRASTRUCTURE;
     struct cli options = *site->cli;
+    cleanup_free char *text = NULL, *tasks = problems_folder(site->folder);
+    kgrade_error error;
     /* There may be candidates in Python among the entries. */
     options.n_arguments = 0;
     python_settle(&options);
-    /* No jail is started where nothing is graded. */
-    options.options.allow_reduced = options.options.allow_reduced || site->cli->plan;
-    site->engine = cli_open(&options, &status);
+    options.options.more_tasks = tasks;
+    /* A plan needs no jail but for problems that are Python. */
+    if (site->cli->plan && kgrade_open(&options.options, &site->engine, &error)) {
+        site->no_jails = !options.options.allow_reduced;
+        options.options.allow_reduced = true;
+    }
+    if (!site->engine)
+        site->engine = cli_open(&options, &status);
     if (!site->engine)
         return status;
-    cleanup_free char *text = NULL;
-    kgrade_error error;
     if (kgrade_tasks_json(site->engine, &text, &error))
         return complain(&error, CLI_INFRASTRUCTURE);
     json_auto_t *list = json_loads(text, 0, NULL);
@@ -53,7 +58,7 @@ static enum cli_exit open_engine(struct site *site)
 
 enum cli_exit site_open(const struct cli *cli, const char *folder, struct site *ret)
 {
-    *ret = (struct site){.cli = cli, .folder = folder};
+    *ret = (struct site){.cli = cli, .folder = folder, .problems = json_object()};
     return remote_server(cli) ? open_server(ret) : open_engine(ret);
 }
 
@@ -63,6 +68,7 @@ void site_close(struct site *site)
     for (size_t i = 0; i <= MAIN_THREAD; i++)
         remote_close(site->remotes[i]);
     json_decref(site->tasks);
+    json_decref(site->problems);
     *site = (struct site){0};
 }
 

@@ -352,5 +352,7 @@ void table_print_result(const json_t *result)
     print_line("advice", view_string(result, "advice"));
     print_line("measuring", method);
     print_environment(view_at(result, "environment"));
+    print_line("maturity", view_string(view_at(result, "environment"), "maturity"));
+    print_line("warning", view_string(view_at(result, "environment"), "runtime_warning"));
     print_line("time spent", steps);
 }

@@ -13,6 +13,7 @@
 #include "../grade/health.h"
 #include "../grade/jails.h"
 #include "../grade/slot.h"
+#include "../grade/spec.h"
 #include "../grade/telling.h"
 #include "../judge/judge.h"
 #include "../measure/roofline.h"
@@ -65,6 +66,12 @@ static const struct python *python_of(const struct compare *c, unsigned side)
     return python_find(&c->engine->pythons, c->request->sides[side]->language);
 }
 
+/* Both sides may share an arena, so it fits either. */
+static uint64_t workspace_of(const struct compare *c)
+{
+    return spec_workspace(c->request->device, c->request->task, python_of(c, A) || python_of(c, B));
+}
+
 static int record(struct compare *c, enum side side)
 {
     const struct compare_request *r = c->request;
@@ -95,6 +102,7 @@ static int prepare(struct compare *c, enum side side)
     struct side_state *s = &c->sides[side];
     cleanup_replay struct replay replay = REPLAY_NONE;
     bool cached;
+    replay.workspace_bytes = workspace_of(c);
     if (stop_if_cancelled(c, "building", side, SIDES) ||
         replay_open(c->engine, r->device, r->task, c->cases, c->n_cases, &replay, &c->finding) ||
         build_candidate(c->engine, r->device, r->languages[side], replay_target(&replay),
@@ -116,6 +124,7 @@ static int open_pair(struct compare *c)
 {
     const struct compare_request *r = c->request;
     struct replay *a = &c->sides[A].replay, *b = &c->sides[B].replay;
+    a->workspace_bytes = b->workspace_bytes = workspace_of(c);
     if (replay_open(c->engine, r->device, r->task, c->cases, c->n_cases, b, &c->finding))
         return -1;
     if (r->device->shares_arena
@@ -128,7 +137,9 @@ static int open_pair(struct compare *c)
     return replay_give(a, &c->sides[A].recording, &c->finding) ||
                    replay_give(b, &c->sides[B].recording, &c->finding) ||
                    judge_open(c->engine, r->device, replay_target(b), r->task, b->arena_fd,
-                              &c->judge, &c->finding)
+                              &c->judge, &c->finding) ||
+                   judge_feed(&c->judge, r->task, c->cases, c->n_cases, a, &c->finding) ||
+                   judge_feed(&c->judge, r->task, c->cases, c->n_cases, b, &c->finding)
                ? -1
                : 0;
 }

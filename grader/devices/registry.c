@@ -9,6 +9,7 @@
 #ifdef KGRADE_DEVICE_CUDA
 #include "cuda/device.h"
 #endif
+#include "hip/device.h"
 
 const struct device *const device_registry[] = {
 #ifdef KGRADE_DEVICE_OPENCL
@@ -17,6 +18,7 @@ const struct device *const device_registry[] = {
 #ifdef KGRADE_DEVICE_CUDA
     &device_cuda,
 #endif
+    &device_hip,
     NULL,
 };
 

@@ -64,7 +64,9 @@ static int pack(struct grade *g, const struct bytes *file, struct bytes *ret, st
     uint64_t seeds[2];
     io_random(seeds, sizeof seeds);
     return replay_open(g->engine, g->device, g->task, c, 1, &replay, f) ||
-                   replay_give(&replay, file, f) || replay_load(&replay, g->task, c, f) ||
+                   replay_give(&replay, file, f) ||
+                   judge_feed(&g->judge, g->task, g->cases, g->n_cases, &replay, f) ||
+                   replay_load(&replay, g->task, c, f) ||
                    replay_prepare(&replay, seeds[0], seeds[1], false, f) ||
                    replay_run(&replay, false, &time, f) || replay_pack(&replay, ret, f)
                ? -1
@@ -80,11 +82,13 @@ static int open_again(struct grade *g, struct replay *ret, struct finding *f)
         return finding_infrastructure(f, &err);
     if (g->device->shares_arena)
         return replay_open_beside(g->engine, g->task, &g->candidate, ret, f) ||
-                       replay_give(ret, &file, f)
+                       replay_give(ret, &file, f) ||
+                       judge_feed(&g->judge, g->task, g->cases, g->n_cases, ret, f)
                    ? -1
                    : 0;
     return pack(g, &file, &code, f) || replay_open(g->engine, g->device, g->task, c, 1, ret, f) ||
-                   replay_confine(ret, &code, f) || replay_give(ret, &file, f)
+                   replay_confine(ret, &code, f) || replay_give(ret, &file, f) ||
+                   judge_feed(&g->judge, g->task, g->cases, g->n_cases, ret, f)
                ? -1
                : 0;
 }

@@ -9,13 +9,35 @@
 #include "../build/build.h"
 #include "../judge/judge.h"
 #include "../record/record.h"
+#include "pythons.h"
+
+struct baseline_source baseline_source(kgrade *engine, const struct device *device,
+                                       const struct task *task)
+{
+    char name[128];
+    struct baseline_source ret = {.language = &device->languages[0]};
+    ret.text = task_file(task, ret.language->baseline);
+    snprintf(name, sizeof name, "baseline.%s.py", device->name);
+    const struct bytes *in_python = ret.text ? NULL : task_file(task, name);
+    for (const struct device_language *l = device->languages; in_python && l->name; l++)
+        if (l->interpreted)
+            ret = (struct baseline_source){in_python, l, python_find(&engine->pythons, l->name)};
+    return ret;
+}
 
 /* Changes with everything that a baseline's recording depends on. */
-static void make_key(const struct device *device, const struct task *task, const json_t *info,
-                     char ret[HASH_HEX])
+static void make_key(kgrade *engine, const struct device *device, const struct task *task,
+                     const json_t *info, char ret[HASH_HEX])
 {
     cleanup_free char *hardware = json_dumps(info, JSON_SORT_KEYS | JSON_COMPACT);
-    const char *parts[] = {kgrade_version(), device->name, task->hash, hardware ? hardware : ""};
+    struct baseline_source source = baseline_source(engine, device, task);
+    const json_t *python =
+        source.python
+            ? pythons_ask(engine, python_find(&engine->pythons, source.language->name), NULL)
+            : NULL;
+    cleanup_free char *frameworks = json_dumps(python, JSON_SORT_KEYS | JSON_COMPACT);
+    const char *parts[] = {kgrade_version(), device->name, task->hash, hardware ? hardware : "",
+                           frameworks ? frameworks : ""};
     struct hash_part hashed[sizeof parts / sizeof parts[0]];
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         hashed[i] = (struct hash_part){parts[i], strlen(parts[i])};
@@ -36,14 +58,10 @@ static int wrap(const char *what, struct finding *f)
 }
 
 /* Every benchmark case of the baseline must be right before anything is compared with it. */
-int baseline_verify(kgrade *engine, const struct device *device, const struct task *task,
-                    const struct task_case *cases, size_t n_cases, uint64_t judge_ns,
-                    struct replay *replay, struct finding *f)
+static int verify(struct judge_client *judge, const struct task *task,
+                  const struct task_case *cases, size_t n_cases, struct replay *replay,
+                  struct finding *f)
 {
-    cleanup_judge struct judge_client judge = JUDGE_NONE;
-    judge.timeout_ns = judge_ns;
-    if (judge_open(engine, device, replay_target(replay), task, replay->arena_fd, &judge, f))
-        return -1;
     for (size_t i = 0; i < n_cases; i++) {
         uint64_t seeds[2];
         struct replay_time time;
@@ -53,8 +71,8 @@ int baseline_verify(kgrade *engine, const struct device *device, const struct ta
         if (replay_load(replay, task, &cases[i], f) ||
             replay_prepare(replay, seeds[0], seeds[1], false, f) ||
             replay_run(replay, false, &time, f) ||
-            judge_snapshot(&judge, task, &cases[i], seeds[0], seeds[1], &id, f) ||
-            judge_decide(&judge, id, &judgement, f))
+            judge_snapshot(judge, task, &cases[i], seeds[0], seeds[1], &id, f) ||
+            judge_decide(judge, id, &judgement, f))
             return -1;
         json_decref(judgement.correctness);
         if (!judgement.pass)
@@ -64,24 +82,44 @@ int baseline_verify(kgrade *engine, const struct device *device, const struct ta
     return 0;
 }
 
+int baseline_verify(kgrade *engine, const struct device *device, const struct task *task,
+                    const struct task_case *cases, size_t n_cases, uint64_t judge_ns,
+                    struct replay *replay, struct finding *f)
+{
+    cleanup_judge struct judge_client judge = JUDGE_NONE;
+    judge.timeout_ns = judge_ns;
+    int result =
+        judge_open(engine, device, replay_target(replay), task, replay->arena_fd, &judge, f) ||
+        judge_feed(&judge, task, cases, n_cases, replay, f) ||
+        verify(&judge, task, cases, n_cases, replay, f);
+    replay_starve(replay);
+    return result ? -1 : 0;
+}
+
 int baseline_record(kgrade *engine, const struct device *device, const struct task *task,
                     const struct task_case *cases, size_t n_cases, struct replay *replay,
                     struct bytes *ret, struct finding *f)
 {
-    const struct device_language *language = &device->languages[0];
+    const struct baseline_source source = baseline_source(engine, device, task);
     kgrade_error err = {.code = ""};
-    const struct bytes *source = task_file(task, language->baseline);
     cleanup_bytes struct bytes library = {0};
     bool cached;
-    if (!source) {
+    if (!source.text) {
         finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed",
                     "Add the file to the task's folder.", "Task \"%s\" has no %s.", task->name,
-                    language->baseline);
+                    source.language->baseline);
         f->retryable = false;
         return -1;
     }
-    if (build_candidate(engine, device, language, replay_target(replay), (const char *)source->data,
-                        source->size, &library, &cached, f))
+    if (source.language->interpreted && !source.python) {
+        finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "no_python", "Name an interpreter: --python.",
+                    "The baseline of task \"%s\" is in Python, and no interpreter is named.",
+                    task->name);
+        f->retryable = false;
+        return -1;
+    }
+    if (build_candidate(engine, device, source.language, replay_target(replay),
+                        (const char *)source.text->data, source.text->size, &library, &cached, f))
         return wrap("built", f);
     cleanup_recording struct recording *recording = recording_new(device->name, task);
     cleanup_free struct host_overhead *overheads = calloc(n_cases + 1, sizeof *overheads);
@@ -93,7 +131,8 @@ int baseline_record(kgrade *engine, const struct device *device, const struct ta
                                            .cases = cases,
                                            .n_cases = n_cases,
                                            .warm_calls = 1,
-                                           .library = &library};
+                                           .library = &library,
+                                           .python = source.python};
     if (record_cases(engine, &request, recording, overheads, NULL, NULL, f))
         return wrap("recorded", f);
     return recording_write(recording, ret, &err) ? finding_infrastructure(f, &err) : 0;
@@ -154,7 +193,7 @@ int baseline_get(kgrade *engine, const struct device *device, const struct task 
                  const struct baseline **ret, struct finding *f)
 {
     char key[HASH_HEX], path[ENGINE_MAX_PATH];
-    make_key(device, task, info, key);
+    make_key(engine, device, task, info, key);
     *ret = find(engine, key);
     if (*ret)
         return 0;

@@ -4,6 +4,15 @@
 
 #include "../replay/replay.h"
 
+/* What a task's baseline on a device is written in: the device's first language, or Python (baseline.DEVICE.py) */
+struct baseline_source {
+    const struct bytes *text; /* of the task; NULL: there is none */
+    const struct device_language *language;
+    const struct python *python; /* NULL: it is compiled, or no interpreter is named */
+};
+struct baseline_source baseline_source(kgrade *engine, const struct device *device,
+                                       const struct task *task);
+
 /* `cases` are the benchmark cases, `info` what a replayer of the device says.  *ret belongs to the engine. A
  * baseline that fails is an infrastructure fault, `baseline_failed`. The device's slot is held by the caller. */
 int baseline_get(kgrade *engine, const struct device *device, const struct task *task,

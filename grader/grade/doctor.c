@@ -102,11 +102,21 @@ static bool check_device(kgrade *engine, json_t *checks, const struct device *de
         finding_free(&f);
         return false;
     }
-    char detail[512];
+    char detail[1024];
     const char *hardware = json_string_value(json_object_get(replay.info, "hardware"));
     const char *driver = json_string_value(json_object_get(replay.info, "driver"));
-    snprintf(detail, sizeof detail, "%s, driver %s", hardware ? hardware : "?",
-             driver ? driver : "?");
+    int n = snprintf(detail, sizeof detail, "%.200s, driver %.60s", hardware ? hardware : "?",
+                     driver ? driver : "?");
+    /* Where the runtime is a file of its own, which one it is, and what is known to be wrong with it. */
+    const json_t *runtime = json_object_get(replay.info, "runtime");
+    const char *library = json_string_value(json_object_get(runtime, "library"));
+    const char *version = json_string_value(json_object_get(runtime, "version"));
+    const char *warning = json_string_value(json_object_get(replay.info, "runtime_warning"));
+    if (library && version)
+        n += snprintf(detail + n, sizeof detail - (size_t)n, ", %.60s, %.300s %.30s",
+                      replay_target(&replay), library, version);
+    if (warning)
+        snprintf(detail + n, sizeof detail - (size_t)n, "; %.250s", warning);
     add(checks, name, true, false, detail, "");
     return true;
 }

@@ -64,10 +64,16 @@ struct task_set *engine_tasks(kgrade *engine)
     return tasks;
 }
 
+static int load_tasks(const kgrade *engine, struct task_set **ret, kgrade_error *err)
+{
+    const char *more = engine->more_tasks_folder;
+    return task_set_load(engine->tasks_folder, *more ? more : NULL, ret, err);
+}
+
 int kgrade_reload_tasks(kgrade *engine, kgrade_error *err)
 {
     struct task_set *tasks;
-    if (task_set_load(engine->tasks_folder, &tasks, err))
+    if (load_tasks(engine, &tasks, err))
         return -1;
     pthread_mutex_lock(&engine->tasks_lock);
     struct task_set *before = engine->tasks;
@@ -189,7 +195,7 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     engine->scratch_lock = -1;
     engine->options = *options;
     engine->options.prefix = engine->options.tasks = engine->options.cache = NULL;
-    engine->options.python = NULL;
+    engine->options.python = engine->options.more_tasks = NULL;
     pthread_mutex_init(&engine->tasks_lock, NULL);
     pthread_mutex_init(&engine->pythons_lock, NULL);
     pthread_mutex_init(&engine->cache_lock, NULL);
@@ -203,10 +209,13 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
     else
         snprintf(engine->tasks_folder, sizeof engine->tasks_folder, "%.3000s/share/kgrade/tasks",
                  engine->prefix);
+    if (options->more_tasks)
+        snprintf(engine->more_tasks_folder, sizeof engine->more_tasks_folder, "%s",
+                 options->more_tasks);
     json_object_seed(0); /* before any thread, as jansson asks */
     if (python_list_parse(options->python, &engine->pythons, err) ||
-        make_folders(engine, options, err) ||
-        task_set_load(engine->tasks_folder, &engine->tasks, err) || start_sandbox(engine, err)) {
+        make_folders(engine, options, err) || load_tasks(engine, &engine->tasks, err) ||
+        start_sandbox(engine, err)) {
         kgrade_close(engine);
         return -1;
     }

@@ -115,6 +115,7 @@ struct kgrade {
     kgrade_options options; /* numbers only; strings are below */
     char prefix[ENGINE_MAX_PATH];
     char tasks_folder[ENGINE_MAX_PATH];
+    char more_tasks_folder[ENGINE_MAX_PATH]; /* empty: there is none */
     char cache_folder[ENGINE_MAX_PATH];
     char scratch_folder[ENGINE_MAX_PATH]; /* of this engine; removed at the end */
     int scratch_lock;                     /* held while the folder is in use */

@@ -37,7 +37,7 @@ static bool choose_among(const struct task_set *tasks, const char *name,
     ret->bytes = UINT64_MAX;
     for (size_t t = 0; t < tasks->n; t++) {
         const struct task *task = tasks->tasks[t];
-        if ((name && strcmp(task->name, name)) || !has_baseline(task, device))
+        if ((name && strcmp(task->name, name)) || task->python || !has_baseline(task, device))
             continue;
         for (size_t i = 0; i < task->n_cases; i++) {
             struct layout layout;

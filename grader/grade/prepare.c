@@ -9,6 +9,7 @@
 #include "health.h"
 #include "pythons.h"
 #include "slot.h"
+#include "spec.h"
 #include "state.h"
 
 #define WARM_CALLS 20u
@@ -19,6 +20,9 @@ int grade_open_candidate(struct grade *g)
     if (g->candidate.worker.jail)
         return 0;
     g->faults = health_faults(g->slot);
+    /* What a recording that comes without its source was made from is not known. */
+    g->candidate.workspace_bytes =
+        spec_workspace(g->device, g->task, g->python != NULL || !g->language);
     return replay_open(g->engine, g->device, g->task, g->cases, g->n_cases, &g->candidate,
                        &g->finding);
 }
@@ -130,7 +134,7 @@ static bool is_large(const struct grade *g)
     uint64_t bytes;
     json_int_t memory = json_integer_value(json_object_get(g->candidate.info, "memory_bytes"));
     return memory > 0 && task_largest(g->task, g->cases, g->n_cases, &bytes, NULL) == 0 &&
-           bytes > (uint64_t)memory / LARGE_PART;
+           bytes + g->candidate.workspace_bytes > (uint64_t)memory / LARGE_PART;
 }
 
 int grade_record(struct grade *g)

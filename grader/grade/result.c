@@ -147,6 +147,10 @@ json_t *case_result_json(const struct case_result *r, const struct task *task, c
                         json_pack("{s:o, s:o, s:o, s:f}", "value", wire_number_json(s->speedup),
                                   "low", wire_number_json(s->low), "high",
                                   wire_number_json(s->high), "confidence", 0.95));
+    if (s->batch_replays)
+        json_object_set_new(json, "guard",
+                            json_pack("{s:I, s:o}", "replays", (json_int_t)s->batch_replays,
+                                      "mean_ns", wire_number_json(s->batch_ns)));
     if (r->roofline.fraction >= 0)
         json_object_set_new(json, "roofline", roofline_json(&r->roofline));
     return json;

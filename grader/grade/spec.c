@@ -18,6 +18,9 @@
 #define PYTHON_OPEN_FILES 1024
 #define PYTHON_FILE_BYTES (256u << 20)
 #define SPEC_PYTHON_VARIABLES 2 /* that come on top */
+/* Room for so many tensors of a case's size.  Every replay clears it; torch.sort takes the most, keys and indices of 64 bits
+ * twice. */
+#define PYTHON_TENSORS 3
 
 /* What every jail sees of the machine: programs and libraries, nothing else.  /bin and /lib are links into /usr,
  * which the sandbox makes. */
@@ -50,6 +53,11 @@ size_t spec_environment(const struct device *device, enum device_step step, cons
         n += device->environment(step, env + n, max - n - 1);
     env[n] = NULL;
     return n;
+}
+
+enum device_step spec_jail(enum device_step step, const struct python *python)
+{
+    return step == STEP_JUDGE && python ? STEP_RECORD : step;
 }
 
 enum jail_policy spec_policy(const struct device *device, enum device_step step)
@@ -114,6 +122,25 @@ struct jail_limits spec_limits(const struct device *device, enum device_step ste
     return limits;
 }
 
+/* As baseline_source finds it. */
+static bool has_python_baseline(const struct device *device, const struct task *task)
+{
+    char name[128];
+    snprintf(name, sizeof name, "baseline.%s.py", device->name);
+    return task_file(task, name) && !task_file(task, device->languages[0].baseline);
+}
+
+uint64_t spec_workspace(const struct device *device, const struct task *task, bool python)
+{
+    uint64_t largest = 0;
+    bool has_frameworks = python || task->python || has_python_baseline(device, task);
+    if (!has_frameworks || !device->framework_bytes ||
+        task_largest(task, task->cases, task->n_cases, &largest, NULL))
+        return task->workspace_bytes;
+    uint64_t bytes = task->workspace_bytes + device->framework_bytes + PYTHON_TENSORS * largest;
+    return bytes < TASK_MAX_CASE_BYTES ? bytes : TASK_MAX_CASE_BYTES;
+}
+
 static void write_command(const kgrade *engine, const char *name, struct spec_command *ret)
 {
     engine_program(engine, name, ret->program);
@@ -122,20 +149,25 @@ static void write_command(const kgrade *engine, const char *name, struct spec_co
 }
 
 static void write_python_command(const kgrade *engine, const struct device *device,
-                                 const struct python *python, struct spec_command *ret)
+                                 enum device_step step, const struct python *python,
+                                 struct spec_command *ret)
 {
     char name[128];
-    snprintf(name, sizeof name, "%s-python.so", device->recorder);
+    bool judges = step == STEP_JUDGE;
+    snprintf(name, sizeof name, "%s-python.so", judges ? device->judge : device->recorder);
     engine_program(engine, name, ret->program);
-    engine_program(engine, "kgrade-python-boot.py", ret->boot);
+    engine_program(engine, judges ? "kgrade-python-problem.py" : "kgrade-python-boot.py",
+                   ret->boot);
     snprintf(name, sizeof name, "kgrade-python-%s.py", device->name);
-    engine_program(engine, name, ret->module);
+    engine_program(engine, judges ? "kgrade-python-describing.py" : name, ret->module);
     snprintf(ret->preload, sizeof ret->preload, "LD_PRELOAD=%s", ret->program);
     /* Tools that frameworks start lie beside the interpreter. */
     snprintf(ret->path, sizeof ret->path, "PATH=%.*s:/usr/bin:/bin",
              (int)(strrchr(python->path, '/') - python->path), python->path);
-    const char *const argv[] = {python->path, "-I",         "-B",        "-u",
-                                ret->boot,    ret->program, ret->module, NULL};
+    const char *const argv[] = {
+        python->path, "-I",         "-B",        "-u",
+        ret->boot,    ret->program, ret->module, judges ? device->name : NULL,
+        NULL};
     memcpy(ret->argv, argv, sizeof argv);
 }
 
@@ -168,7 +200,7 @@ void spec_command(const kgrade *engine, const struct device *device, enum device
                                              : device->judge;
     *ret = (struct spec_command){.boot = ""};
     if (python)
-        write_python_command(engine, device, python, ret);
+        write_python_command(engine, device, step, python, ret);
     else
         write_command(engine, name, ret);
 }

@@ -6,13 +6,19 @@
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
+#include "../measure/batch.h"
 #include "baseline.h"
 #include "state.h"
 
 static int open_judge(struct grade *g)
 {
     return judge_open(g->engine, g->device, replay_target(&g->candidate), g->task,
-                      g->candidate.arena_fd, &g->judge, &g->finding);
+                      g->candidate.arena_fd, &g->judge, &g->finding) ||
+                   judge_feed(&g->judge, g->task, g->cases, g->n_cases, &g->candidate,
+                              &g->finding) ||
+                   judge_feed(&g->judge, g->task, g->cases, g->n_cases, &g->baseline, &g->finding)
+               ? -1
+               : 0;
 }
 
 static int decide(struct grade *g, struct case_result *r, const json_int_t *snapshots, size_t n)
@@ -190,7 +196,8 @@ static int sample_case(struct grade *g, struct case_result *r)
         .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns"))};
     int result = replay_load(&g->candidate, g->task, r->task_case, &g->finding) ||
                  load_baseline(g, r->task_case) ||
-                 sampling_run(&request, &r->sampling, &g->finding);
+                 sampling_run(&request, &r->sampling, &g->finding) ||
+                 batch_check(&request, &r->sampling, &g->finding);
     g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
     if (result || decide(g, r, r->sampling.snapshots, r->sampling.n_snapshots))
         return -1;
@@ -290,10 +297,20 @@ static int open_baseline_beside(struct grade *g)
     return result ? -1 : 0;
 }
 
+static int check_runtime(struct grade *g)
+{
+    struct task_case benchmarks[GRADE_MAX_CASES];
+    size_t n = grade_benchmark_cases(g, benchmarks);
+    const struct baseline *baseline;
+    return baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info, &baseline,
+                        &g->finding);
+}
+
 int grade_open_workers(struct grade *g)
 {
     return grade_open_candidate(g) || (!g->slot->ceilings && measure_ceilings(g, &g->candidate)) ||
-                   (g->device->shares_arena && open_baseline_beside(g))
+                   (g->device->shares_arena && open_baseline_beside(g)) ||
+                   (g->device->baseline_first && check_runtime(g))
                ? -1
                : 0;
 }

@@ -27,12 +27,13 @@ int worker_start(kgrade *engine, const struct device *device, enum device_step s
     struct jail_bind binds[JAIL_MAX_BINDS];
     const char *env[SPEC_MAX_VARIABLES];
     spec_command(engine, device, step, python, &command);
-    size_t n = spec_binds(device, step, binds);
+    enum device_step jail = spec_jail(step, python);
+    size_t n = spec_binds(device, jail, binds);
     n += spec_command_binds(&command, python, binds + n, JAIL_MAX_BINDS - n);
     if (n == JAIL_MAX_BINDS)
         return fail(err, "too_many_binds", NULL, "The jail of %s would need more than %d binds.",
                     command.program, JAIL_MAX_BINDS - 1);
-    spec_command_environment(&command, device, step, env);
+    spec_command_environment(&command, device, jail, env);
 
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
@@ -41,7 +42,7 @@ int worker_start(kgrade *engine, const struct device *device, enum device_step s
     cleanup_close int output = jails_output_file(err);
     if (output < 0)
         return -1;
-    const struct jail_spec spec = {.policy = spec_policy(device, step),
+    const struct jail_spec spec = {.policy = spec_policy(device, jail),
                                    .argv = command.argv,
                                    .env = env,
                                    .workdir = "/tmp",

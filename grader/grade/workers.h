@@ -6,7 +6,7 @@
 #include "engine.h"
 
 /* Starts the device's program for STEP_RECORD, STEP_REPLAY or STEP_JUDGE with wall_ns to live.  python: for STEP_RECORD
- * of a candidate in Python its interpreter, else NULL. */
+ * of a candidate in Python and STEP_JUDGE of a foreign task the interpreter, else NULL. */
 int worker_start(kgrade *engine, const struct device *device, enum device_step step,
                  const struct python *python, uint64_t wall_ns, struct worker *ret,
                  kgrade_error *err);

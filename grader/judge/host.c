@@ -27,6 +27,17 @@ int host_reference_load(struct host_reference *ret, const struct task *task, int
     return 0;
 }
 
+int host_reference_load_python(struct host_reference *ret, const struct task *task,
+                               const struct judge_python *python, const char *files,
+                               kgrade_error *err)
+{
+    if (python->load(task, files, err))
+        return -1;
+    ret->task = task;
+    ret->python = python;
+    return 0;
+}
+
 void host_reference_free(struct host_reference *reference)
 {
     call_free(reference->call);
@@ -37,6 +48,7 @@ void operands_free(struct operands *o)
 {
     for (size_t i = 0; i < o->n; i++)
         free(o->wide[i]);
+    free(o->inputs);
 }
 
 /* To so many explicit bits of the mantissa, ties to even; exponents are not limited. */
@@ -73,11 +85,101 @@ static int redraw(const struct judge_case *c, const struct layout_buffer *b, con
     return 0;
 }
 
+/* --- foreign tasks --- */
+
+static int make_inputs(const struct host_reference *reference, const struct judge_case *c,
+                       uint64_t seed, uint8_t **ret, kgrade_error *err)
+{
+    *ret = calloc(1, (size_t)c->layout.bytes + 1);
+    if (!*ret)
+        return fail(err, "out_of_memory", NULL, "No memory to make the inputs again.");
+    return reference->python->inputs(reference->task, c, seed, *ret, err);
+}
+
+/* Rounding to fewer bits of the mantissa than the type has gives numbers of the type. */
+static void round_stored(const struct param *p, const struct layout_buffer *b, unsigned bits,
+                         uint8_t *at)
+{
+    for (size_t i = 0; i < (size_t)b->count; i++) {
+        double value = dtype_load_double(p->dtype, at, i);
+        round_mantissa(&value, 1, bits);
+        dtype_store_double(p->dtype, at, i, value);
+    }
+}
+
+static int twist_inputs(const struct host_reference *reference, const struct judge_case *c,
+                        const struct host_twist *twist, uint8_t *inputs, kgrade_error *err)
+{
+    cleanup_free uint8_t *other = NULL;
+    if (twist->param != SIZE_MAX && make_inputs(reference, c, twist->seed, &other, err))
+        return -1;
+    for (size_t i = 0; i < c->layout.n_buffers; i++) {
+        const struct layout_buffer *b = &c->layout.buffers[i];
+        const struct param *p = &reference->task->params[b->param];
+        if (p->kind == PARAM_OUT)
+            continue;
+        if (b->param == twist->param)
+            memcpy(inputs + b->offset, other + b->offset, (size_t)b->bytes);
+        if (twist->mantissa_bits && dtype_is_float(p->dtype))
+            round_stored(p, b, twist->mantissa_bits, inputs + b->offset);
+    }
+    return 0;
+}
+
+/* Nobody is blamed for an input that the generator would not give twice. */
+static int check_repeatable(const struct host_reference *reference, const struct judge_case *c,
+                            const uint8_t *first, kgrade_error *err)
+{
+    cleanup_free uint8_t *second = NULL;
+    if (make_inputs(reference, c, c->seed, &second, err))
+        return -1;
+    return memcmp(first, second, (size_t)c->layout.bytes)
+               ? fail(err, "inputs_random", "Describe the task again; it must refuse this.",
+                      "The task's generator gives other inputs when it is asked again with the "
+                      "same seed.")
+               : 0;
+}
+
+static int evaluate_python(const struct host_reference *reference, const struct judge_case *c,
+                           const uint8_t *data, const struct host_twist *twist,
+                           struct operands *ret, bool *ret_changed, kgrade_error *err)
+{
+    if (make_inputs(reference, c, c->seed, &ret->inputs, err))
+        return -1;
+    for (size_t i = 0; i < c->layout.n_buffers; i++) {
+        const struct layout_buffer *b = &c->layout.buffers[i];
+        const struct param *p = &reference->task->params[b->param];
+        ret->wide[i] = p->kind == PARAM_IN ? NULL : calloc((size_t)b->count + 1, 8);
+        if (!ret->wide[i] && p->kind != PARAM_IN)
+            return fail(err, "out_of_memory", NULL, "No memory for the reference's answers.");
+        if (data && p->kind == PARAM_IN &&
+            memcmp(ret->inputs + b->offset, data + b->offset, (size_t)b->bytes))
+            *ret_changed = true;
+    }
+    if (data && *ret_changed && check_repeatable(reference, c, ret->inputs, err))
+        return -1;
+    if (twist && twist_inputs(reference, c, twist, ret->inputs, err))
+        return -1;
+    return reference->python->evaluate(reference->task, c, ret->inputs, ret->wide, err);
+}
+
+int host_check(const struct host_reference *reference, const struct judge_case *c,
+               const uint8_t *data, const struct operands *operands, bool *ret_decided,
+               bool *ret_pass, kgrade_error *err)
+{
+    *ret_decided = false;
+    return reference->python ? reference->python->check(reference->task, c, operands->inputs, data,
+                                                        ret_decided, ret_pass, err)
+                             : 0;
+}
+
 int host_evaluate(const struct host_reference *reference, const struct judge_case *c,
                   const uint8_t *data, const struct host_twist *twist, struct operands *ret,
                   bool *ret_changed, kgrade_error *err)
 {
     *ret = (struct operands){.n = c->layout.n_buffers};
+    if (reference->python)
+        return evaluate_python(reference, c, data, twist, ret, ret_changed, err);
     call_set_dims(reference->call, c->dims);
     for (size_t i = 0; i < c->layout.n_buffers; i++) {
         const struct layout_buffer *b = &c->layout.buffers[i];

@@ -1,8 +1,12 @@
 #define _GNU_SOURCE
 #include "judge.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
@@ -12,11 +16,18 @@
 #define JUDGE_TIMEOUT_NS                                                                           \
     (300 * IO_NS_PER_S) /* a double-precision reference on one core can be slow */
 
+static int request_with(struct judge_client *j, json_t *json, const char *blob, int fd,
+                        struct worker_outcome *o, struct finding *f)
+{
+    worker_request(&j->worker, json, blob, blob ? strlen(blob) : 0, fd, io_now() + j->timeout_ns,
+                   o);
+    return o->answer == WORKER_ANSWERED ? 0 : worker_fault(o, "judge", f);
+}
+
 static int request(struct judge_client *j, json_t *json, int fd, struct worker_outcome *o,
                    struct finding *f)
 {
-    worker_request(&j->worker, json, NULL, 0, fd, io_now() + j->timeout_ns, o);
-    return o->answer == WORKER_ANSWERED ? 0 : worker_fault(o, "judge", f);
+    return request_with(j, json, NULL, fd, o, f);
 }
 
 static int send_library(struct judge_client *j, json_t *json, const struct bytes *library,
@@ -51,19 +62,164 @@ static int send_task(struct judge_client *j, const struct task *task, int arena_
     return request(j, json_pack("{s:s, s:s}", "op", "open", "task", task->text), arena_fd, &o, f);
 }
 
+/* --- foreign tasks --- */
+
+static const struct python *choose_python(kgrade *engine, struct finding *f)
+{
+    if (engine->pythons.n)
+        return &engine->pythons.items[0];
+    finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "no_python",
+                "Name an interpreter that has what the task imports: --python, or `python` in the "
+                "settings.",
+                "The task's reference is in Python, and no interpreter is named.");
+    f->retryable = false;
+    return NULL;
+}
+
+/* A device's judge is a library for interpreters where its recorder is one. */
+static int take_python(kgrade *engine, const struct device *device, const struct python *python,
+                       struct judge_client *ret, struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    for (const struct device_language *l = device->languages; l->name; l++)
+        if (l->interpreted)
+            return worker_take(engine, device, STEP_JUDGE, python, &ret->worker, &err)
+                       ? finding_infrastructure(f, &err)
+                       : 0;
+    finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "device_without_python",
+                "Grade it on another device.",
+                "The %s device takes no task whose reference is in Python.", device->name);
+    f->retryable = false;
+    return -1;
+}
+
+/* What goes wrong in the task's own Python is told with what it printed. */
+static int ask_python(struct judge_client *j, json_t *json, const char *blob, int fd,
+                      struct worker_outcome *o, struct finding *f)
+{
+    if (request_with(j, json, blob, fd, o, f) == 0)
+        return 0;
+    f->retryable = false;
+    if (!f->log)
+        f->log = worker_log(&j->worker);
+    return -1;
+}
+
+static int open_python(kgrade *engine, const struct device *device, const struct task *task,
+                       int arena_fd, struct judge_client *ret, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    cleanup_free char *files = task_python_files(task);
+    const struct python *python = choose_python(engine, f);
+    if (!python)
+        return -1;
+    if (!files)
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "No memory for the task's Python.");
+    if (take_python(engine, device, python, ret, f))
+        return -1;
+    return send_task(ret, task, arena_fd, f) ||
+                   ask_python(ret, json_pack("{s:s}", "op", "python"), files, -1, &o, f)
+               ? -1
+               : 0;
+}
+
+int judge_describe(kgrade *engine, const struct device *device, const struct python *python,
+                   const char *problem, char **ret, struct finding *f)
+{
+    cleanup_judge struct judge_client judge = JUDGE_NONE;
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    judge.timeout_ns = JUDGE_TIMEOUT_NS;
+    if (take_python(engine, device, python, &judge, f))
+        return -1;
+    if (ask_python(&judge, json_pack("{s:s}", "op", "describe"), problem, -1, &o, f)) {
+        if (o.answer != WORKER_LATE)
+            return -1;
+        finding_free(f);
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "problem_too_slow",
+                           "Give it smaller cases, or describe it on the device that it is for.",
+                           "Making the inputs and answers of all cases took longer than %.0f "
+                           "seconds.",
+                           (double)judge.timeout_ns / (double)IO_NS_PER_S);
+    }
+    *ret = strndup((const char *)o.message.blob.data, o.message.blob.size);
+    return *ret ? 0
+                : finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                              "No memory for a task.");
+}
+
+static json_t *inputs_json(const struct task *task, const struct task_case *c, uint64_t seed)
+{
+    return json_pack("{s:s, s:o, s:o}", "op", "inputs", "dims",
+                     wire_dims_json(c->dims, task->n_dims), "seed", wire_u64_json(seed));
+}
+
+int judge_inputs(struct judge_client *j, const struct task *task, const struct task_case *c,
+                 uint64_t seed, int fd, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    int result = ask_python(j, inputs_json(task, c, seed), NULL, j->inputs_sent ? -1 : fd, &o, f);
+    j->inputs_sent = true;
+    return result;
+}
+
+static int make_inputs(void *judge, const struct task *task, const struct task_case *c,
+                       uint64_t seed, struct finding *f)
+{
+    struct judge_client *j = judge;
+    return judge_inputs(j, task, c, seed, j->inputs_fd, f);
+}
+
+static int open_inputs(struct judge_client *j, const struct task *task,
+                       const struct task_case *cases, size_t n_cases, struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    uint64_t bytes;
+    if (j->inputs_fd >= 0)
+        return 0;
+    if (task_largest(task, cases, n_cases, &bytes, &err))
+        return finding_infrastructure(f, &err);
+    cleanup_close int fd = memfd_create("kgrade-inputs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "memory_file_failed", NULL,
+                           "No memory for inputs of %llu bytes.", (unsigned long long)bytes);
+    j->inputs_fd = steal_fd(&fd);
+    return 0;
+}
+
+int judge_feed(struct judge_client *j, const struct task *task, const struct task_case *cases,
+               size_t n_cases, struct replay *replay, struct finding *f)
+{
+    char path[64];
+    if (!task->python || !replay->worker.jail)
+        return 0;
+    if (open_inputs(j, task, cases, n_cases, f))
+        return -1;
+    /* Kernels may be native code of the replayer: it can read the file, and not write to it. */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", j->inputs_fd);
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "memory_file_failed", NULL,
+                           "The file of inputs could not be opened for reading.");
+    return replay_feed(replay, fd, make_inputs, j, f);
+}
+
 int judge_open(kgrade *engine, const struct device *device, const char *target,
                const struct task *task, int arena_fd, struct judge_client *ret, struct finding *f)
 {
     kgrade_error err = {.code = ""};
     const struct bytes *library;
     struct reference *reference;
+    if (!ret->timeout_ns)
+        ret->timeout_ns = JUDGE_TIMEOUT_NS;
+    if (task->python)
+        return open_python(engine, device, task, arena_fd, ret, f);
     if (build_reference(engine, task, &library, f) ||
         build_device_reference(engine, device, target, task, &reference, f))
         return -1;
     if (worker_take(engine, device, STEP_JUDGE, NULL, &ret->worker, &err))
         return finding_infrastructure(f, &err);
-    if (!ret->timeout_ns)
-        ret->timeout_ns = JUDGE_TIMEOUT_NS;
     if (send_task(ret, task, arena_fd, f) ||
         send_library(ret, json_pack("{s:s}", "op", "reference"), library, f))
         return -1;
@@ -116,4 +272,8 @@ int judge_answer(struct judge_client *j, const struct task *task, const struct t
 void judge_close(struct judge_client *j)
 {
     worker_end(&j->worker);
+    if (j->inputs_fd >= 0)
+        close(j->inputs_fd);
+    j->inputs_fd = -1;
+    j->inputs_sent = false;
 }

@@ -3,16 +3,19 @@
 #define KGRADE_JUDGE_H
 
 #include "../grade/workers.h"
+#include "../replay/replay.h"
 
 /* A judge at work for one arena.  Initialise with JUDGE_NONE. */
 struct judge_client {
     struct worker worker;
     uint64_t timeout_ns;
+    int inputs_fd; /* of a foreign task: the memory file that it makes inputs in; -1: none yet */
+    bool inputs_sent;
 };
 
 #define JUDGE_NONE                                                                                 \
     {                                                                                              \
-        WORKER_NONE, 0                                                                             \
+        WORKER_NONE, 0, -1, false                                                                  \
     }
 
 /* `target`: as the device's replayer gave it, or "" where the device has no reference of its own.  A timeout_ns that is 0
@@ -20,6 +23,21 @@ struct judge_client {
 int judge_open(kgrade *engine, const struct device *device, const char *target,
                const struct task *task, int arena_fd, struct judge_client *ret,
                struct finding *finding);
+
+/* From now on a replayer gets the inputs of its samples from this judge, which makes them; nothing for a task that is not
+ * foreign, and for a replayer that does not run.  `cases`: all that will be loaded.  The judge must outlive the replayer's
+ * samples. */
+int judge_feed(struct judge_client *judge, const struct task *task, const struct task_case *cases,
+               size_t n_cases, struct replay *replay, struct finding *finding);
+
+/* Writes the inputs of a sample of a foreign task into an arena, by layout. */
+int judge_inputs(struct judge_client *judge, const struct task *task, const struct task_case *c,
+                 uint64_t seed, int fd, struct finding *finding);
+
+/* What a problem's Python gives, as task.json; `problem`: problem.json with its files, for python/problem.py.  *ret: the
+ * caller frees. */
+int judge_describe(kgrade *engine, const struct device *device, const struct python *python,
+                   const char *problem, char **ret, struct finding *finding);
 
 /* Copies the case out of the arena; *ret_id names the snapshot for judge_decide. */
 int judge_snapshot(struct judge_client *judge, const struct task *task, const struct task_case *c,

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "worker.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,12 +31,16 @@ struct snapshot {
 
 struct judge {
     const struct judge_device *device;
-    void *state; /* the device's */
+    const struct judge_python *python; /* NULL: this is no interpreter */
+    void *state;                       /* the device's */
     struct task *task;
     struct host_reference host;
     bool on_device; /* the device has a reference of its own */
     struct snapshot snapshots[JUDGE_MAX_SNAPSHOTS];
     uint64_t held_bytes;
+    /* Of a foreign task: where the next sample's inputs are written for the replayers. */
+    uint8_t *inputs;
+    uint64_t inputs_bytes;
 };
 
 static int open_judge(struct judge *j, const json_t *request, int arena_fd, kgrade_error *err)
@@ -51,9 +56,60 @@ static int open_judge(struct judge *j, const json_t *request, int arena_fd, kgra
 
 static int load_reference(struct judge *j, int fd, kgrade_error *err)
 {
-    if (!j->task || j->host.call)
+    if (!j->task || j->host.call || host_reference_ready(&j->host))
         return fail(err, "wire_invalid", NULL, "The judge was not ready for a reference.");
     return host_reference_load(&j->host, j->task, fd, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
+}
+
+/* --- foreign tasks --- */
+
+static int describe(const struct judge *j, const struct bytes *blob, kgrade_error *err)
+{
+    cleanup_free char *problem = strndup((const char *)blob->data, blob->size), *text = NULL;
+    if (!j->python || !problem)
+        return fail(err, "wire_invalid", NULL, "There is no interpreter here.");
+    if (worker_started(err) || j->python->describe(problem, &text, err))
+        return -1;
+    return worker_ok(NULL, text, strlen(text), -1);
+}
+
+static int load_python(struct judge *j, const struct bytes *blob, kgrade_error *err)
+{
+    cleanup_free char *files = strndup((const char *)blob->data, blob->size);
+    if (!j->python || !j->task || !j->task->python || j->host.call ||
+        host_reference_ready(&j->host) || !files)
+        return fail(err, "wire_invalid", NULL, "The judge was not ready for a foreign task.");
+    return host_reference_load_python(&j->host, j->task, j->python, files, err)
+               ? -1
+               : worker_ok(NULL, NULL, 0, -1);
+}
+
+static int map_inputs(struct judge *j, int fd, kgrade_error *err)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (j->inputs || fstat(fd, &st) || seals < 0 || !(seals & F_SEAL_SHRINK) || st.st_size <= 0)
+        return fail(err, "wire_invalid", NULL, "There is no place for inputs.");
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return fail_errno(err, "arena_failed", NULL, "The place for inputs could not be mapped");
+    j->inputs = at;
+    j->inputs_bytes = (uint64_t)st.st_size;
+    return 0;
+}
+
+static int make_inputs(struct judge *j, const json_t *request, int fd, kgrade_error *err)
+{
+    struct judge_case c = {.seed = wire_u64(request, "seed")};
+    if (!j->host.python)
+        return fail(err, "wire_invalid", NULL, "Inputs were wanted before there was a task.");
+    if ((fd >= 0 && map_inputs(j, fd, err)) || wire_dims(request, j->task->n_dims, c.dims, err) ||
+        task_layout(j->task, c.dims, &c.layout, err))
+        return -1;
+    if (c.layout.bytes > j->inputs_bytes)
+        return fail(err, "wire_invalid", NULL, "There is no room for the inputs of a case.");
+    return j->python->inputs(j->task, &c, c.seed, j->inputs, err) ? -1
+                                                                  : worker_ok(NULL, NULL, 0, -1);
 }
 
 static int load_device_reference(struct judge *j, const json_t *request, int fd, kgrade_error *err)
@@ -203,12 +259,14 @@ static void sum_up(const struct judge *j, const struct judge_case *c,
     }
 }
 
+/* *ret_decided: the task's own check has said whether the outputs are right. */
 static int compare_on_host(const struct judge *j, struct snapshot *s, struct comparison *ret,
-                           kgrade_error *err)
+                           bool *ret_decided, bool *ret_pass, kgrade_error *err)
 {
     cleanup_operands struct operands expected = {.n = 0};
     return host_evaluate(&j->host, &s->c, s->data, NULL, &expected, &s->input_changed, err) ||
-                   host_compare(j->task, &s->c, s->data, &expected, ret, err)
+                   host_compare(j->task, &s->c, s->data, &expected, ret, err) ||
+                   host_check(&j->host, &s->c, s->data, &expected, ret_decided, ret_pass, err)
                ? -1
                : 0;
 }
@@ -216,16 +274,20 @@ static int compare_on_host(const struct judge *j, struct snapshot *s, struct com
 static int judge_snapshot(struct judge *j, const json_t *request, kgrade_error *err)
 {
     json_int_t id = json_integer_value(json_object_get(request, "id"));
-    if (!j->host.function || id < 0 || id >= JUDGE_MAX_SNAPSHOTS || !j->snapshots[id].taken)
+    if (!host_reference_ready(&j->host) || id < 0 || id >= JUDGE_MAX_SNAPSHOTS ||
+        !j->snapshots[id].taken)
         return fail(err, "wire_invalid", NULL, "There is no such snapshot.");
     struct snapshot *s = &j->snapshots[id];
     struct comparison comparisons[TASK_MAX_PARAMS];
+    bool decided = false, right = false;
     int result = s->kept ? j->device->reference->compare(j->state, &s->c, s->kept, comparisons, err)
-                         : compare_on_host(j, s, comparisons, err);
+                         : compare_on_host(j, s, comparisons, &decided, &right, err);
     const char *code = NULL;
     json_t *figures = NULL;
     if (!result)
         sum_up(j, &s->c, comparisons, &code, &figures);
+    if (decided && (right || !code))
+        code = right ? NULL : "wrong_values";
     if (s->input_changed)
         code = "input_modified";
     else if (!s->canaries_intact)
@@ -246,7 +308,7 @@ static int answer(const struct judge *j, const json_t *request, int fd, kgrade_e
     const json_t *param = json_object_get(request, "vary");
     json_int_t bits = json_integer_value(json_object_get(request, "mantissa_bits"));
     struct host_twist twist = {SIZE_MAX, wire_u64(request, "vary_seed"), 0};
-    if (!j->host.function)
+    if (!host_reference_ready(&j->host))
         return fail(err, "wire_invalid", NULL, "An answer was wanted without a reference.");
     if (json_is_integer(param))
         twist.param = (size_t)json_integer_value(param);
@@ -275,6 +337,12 @@ static int serve(struct judge *j, const struct wire_message *message, const char
         result = open_judge(j, message->json, message->fd, &err);
     else if (!strcmp(op, "reference"))
         result = load_reference(j, message->fd, &err);
+    else if (!strcmp(op, "describe"))
+        result = describe(j, &message->blob, &err);
+    else if (!strcmp(op, "python"))
+        result = load_python(j, &message->blob, &err);
+    else if (!strcmp(op, "inputs"))
+        result = make_inputs(j, message->json, message->fd, &err);
     else if (!strcmp(op, "device_reference"))
         result = load_device_reference(j, message->json, message->fd, &err);
     else if (!strcmp(op, "snapshot"))
@@ -288,10 +356,26 @@ static int serve(struct judge *j, const struct wire_message *message, const char
     return result && err.code[0] ? worker_fail("infrastructure_error", &err) : result;
 }
 
-int judge_worker_main(const struct judge_device *device)
+/* What is started ahead knows of no judge. */
+static struct {
+    const struct judge_device *device;
+    const struct judge_python *python;
+} started;
+
+static int start(kgrade_error *err)
 {
-    struct judge j = {.device = device};
-    worker_start_ahead(device->start);
+    return (started.python && started.python->start(err)) ||
+                   (started.device->start && started.device->start(err))
+               ? -1
+               : 0;
+}
+
+int judge_worker_main(const struct judge_device *device, const struct judge_python *python)
+{
+    struct judge j = {.device = device, .python = python};
+    started.device = device;
+    started.python = python;
+    worker_start_ahead(start);
     for (;;) {
         cleanup_message struct wire_message message = {.fd = -1};
         const char *op;

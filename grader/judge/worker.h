@@ -5,6 +5,10 @@
  * Messages (wire.h), grader -> judge, one answer each:
  *   {"op":"open","task":TEXT} + arena descriptor   -> {"ok":true}
  *   {"op":"reference"} + reference.so as a descriptor -> {"ok":true}
+ *   {"op":"describe"} + problem.json with its files as a blob -> {"ok":true} + task.json as a blob   (python/problem.py)
+ *   {"op":"python"} + the task's Python as a blob  -> {"ok":true}         in place of "reference", for foreign tasks
+ *   {"op":"inputs","dims":[..],"seed":"HEX"}[+ a memory file for them, the first time]
+ *                                                  -> {"ok":true}         makes a sample's inputs, as the case lies in the arena
  *   {"op":"device_reference","check":bool} + its shared object as a descriptor
  *                                                  -> {"ok":true}         compared with the other one first
  *   {"op":"snapshot","dims":[..],"values":n,"seed":"HEX","poison":"HEX"}    n as in task_draw_from
@@ -57,6 +61,28 @@ struct judge_device {
     const struct judge_reference *reference; /* NULL: outputs are always compared on the host */
 };
 
-int judge_worker_main(const struct judge_device *device);
+/* Of the program: what main.c and the library for interpreters serve. */
+extern const struct judge_device judge_this_device;
+
+/* The Python of a foreign task, in the interpreter that this process is; see python/judge_bridge.c.  Every buffer lies at
+ * the place that the layout gives it. */
+struct judge_python {
+    int (*start)(kgrade_error *err);
+    /* *ret: task.json; the caller frees. */
+    int (*describe)(const char *problem, char **ret, kgrade_error *err);
+    int (*load)(const struct task *task, const char *files, kgrade_error *err);
+    /* Writes the buffers that are inputs. */
+    int (*inputs)(const struct task *task, const struct judge_case *c, uint64_t seed, uint8_t *to,
+                  kgrade_error *err);
+    /* wide: by index in the layout; outputs get double or int64_t. */
+    int (*evaluate)(const struct task *task, const struct judge_case *c, const uint8_t *inputs,
+                    void *const *wide, kgrade_error *err);
+    /* Asks the task's own check, if it has one: *ret_decided. */
+    int (*check)(const struct task *task, const struct judge_case *c, const uint8_t *inputs,
+                 const uint8_t *outputs, bool *ret_decided, bool *ret_pass, kgrade_error *err);
+};
+
+/* python NULL: not in an interpreter. */
+int judge_worker_main(const struct judge_device *device, const struct judge_python *python);
 
 #endif

@@ -44,6 +44,12 @@ static void trial_end(struct trial *t)
     judge_close(&t->judge);
 }
 
+/* A foreign task's inputs come from its judge. */
+static int foreign_inputs(struct trial *t, struct finding *f)
+{
+    return judge_inputs(&t->judge, t->lint->task, t->at, t->seed, t->fd, f);
+}
+
 static int trial_begin(struct trial *t, const struct device *device, struct finding *f)
 {
     uint64_t random[3];
@@ -64,13 +70,15 @@ static int trial_begin(struct trial *t, const struct device *device, struct find
     for (size_t i = 0; i < t->layout.n_buffers; i++) {
         const struct layout_buffer *b = &t->layout.buffers[i];
         const struct param *p = &t->lint->task->params[b->param];
-        if (p->kind == PARAM_IN)
+        if (p->kind == PARAM_IN && !t->lint->task->python)
             values_fill(t->arena + b->offset, p->dtype, 0, (size_t)b->count, b->count, &b->values,
                         t->seed, (uint32_t)b->param);
         values_canary(t->arena + b->offset + b->bytes, (size_t)b->canary, t->poison,
                       (uint32_t)b->param);
     }
-    return judge_open(t->lint->engine, device, "", t->lint->task, t->fd, &t->judge, f);
+    if (judge_open(t->lint->engine, device, "", t->lint->task, t->fd, &t->judge, f))
+        return -1;
+    return t->lint->task->python ? foreign_inputs(t, f) : 0;
 }
 
 /* --- the answers --- */
@@ -213,8 +221,11 @@ static int copy_of(struct trial *t, size_t param, struct finding *f)
     if (!from || from->bytes == 0)
         return 1;
     if (t->lint->task->params[param].kind == PARAM_INOUT) {
-        values_fill(t->arena + from->offset, t->lint->task->params[param].dtype, 0,
-                    (size_t)from->count, from->count, &from->values, t->seed, (uint32_t)param);
+        if (t->lint->task->python && foreign_inputs(t, f))
+            return -1;
+        if (!t->lint->task->python)
+            values_fill(t->arena + from->offset, t->lint->task->params[param].dtype, 0,
+                        (size_t)from->count, from->count, &from->values, t->seed, (uint32_t)param);
         any = true;
     }
     (void)f;

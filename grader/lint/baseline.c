@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../grade/baseline.h"
 #include "../grade/grade.h"
 #include "lint.h"
 
@@ -19,18 +20,19 @@ static bool device_missing(const kgrade_result *result)
 void lint_baseline(struct lint *l, const struct device *device)
 {
     char check[64];
-    const struct bytes *source = task_file(l->task, device->languages[0].baseline);
+    const struct baseline_source source = baseline_source(l->engine, device, l->task);
     kgrade_error err = {.code = ""};
     kgrade_result *result = NULL;
     snprintf(check, sizeof check, "baseline: %s", device->name);
-    if (!source) {
+    if (!source.text) {
         lint_report(l, check, true, "there is none; the task cannot be graded on this device");
         return;
     }
-    const kgrade_request request = {.source = (const char *)source->data,
-                                    .source_size = source->size};
-    if (grade_source(l->engine, l->task, device, &device->languages[0], &request, NULL, NULL,
-                     &result, &err)) {
+    const kgrade_request request = {.source = (const char *)source.text->data,
+                                    .source_size = source.text->size,
+                                    .language = source.language->name};
+    if (grade_source(l->engine, l->task, device, source.language, &request, NULL, NULL, &result,
+                     &err)) {
         lint_report(l, check, false, "%s", err.message);
         return;
     }

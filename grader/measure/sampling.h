@@ -62,8 +62,10 @@ struct sampling {
     struct series candidate, baseline;
     double speedup, low, high; /* centre of the pairs' baseline/candidate and its 95 % interval */
     const char *stopped;       /* "precision", "samples" or "time" */
-    json_int_t snapshots[SAMPLING_MAX_JUDGED];
+    json_int_t snapshots[SAMPLING_MAX_JUDGED + 1]; /* and the batch's last one */
     size_t n_snapshots;
+    size_t batch_replays; /* in a row, by the grader's own clock; 0: none were timed */
+    double batch_ns;      /* of one of them */
     /* Non-empty when the figures cannot stand: verdict-giving code and message. */
     kgrade_verdict verdict;
     char code[48];

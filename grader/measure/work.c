@@ -46,6 +46,13 @@ static bool same_buffer(const struct half *a, size_t x, size_t y)
     return x == y || (x >= n && y >= n);
 }
 
+static bool same_image(const struct half *a, size_t x, const struct half *b, size_t y)
+{
+    const struct recording_image *i = &a->recording->images[x], *k = &b->recording->images[y];
+    return !strcmp(i->kind, k->kind) && !strcmp(i->options, k->options) &&
+           !strcmp(a->recording->blob_hashes[i->blob], b->recording->blob_hashes[k->blob]);
+}
+
 static bool same_argument(const struct half *a, const struct recording_arg *x, const struct half *b,
                           const struct recording_arg *y)
 {
@@ -56,6 +63,8 @@ static bool same_argument(const struct half *a, const struct recording_arg *x, c
         return same_buffer(a, x->buffer, y->buffer);
     case ARG_BYTES:
         return same_bytes(a, x, b, y);
+    case ARG_VARIABLE:
+        return same_image(a, x->image, b, y->image) && !strcmp(x->name, y->name) && x->at == y->at;
     case ARG_LOCAL:
         break;
     }
@@ -93,13 +102,6 @@ static bool same_settings(const struct half *a, const struct recording_node *x,
         if (!same_attribute(a, &x->attributes[i], b, &y->attributes[i]))
             return false;
     return true;
-}
-
-static bool same_image(const struct half *a, size_t x, const struct half *b, size_t y)
-{
-    const struct recording_image *i = &a->recording->images[x], *k = &b->recording->images[y];
-    return !strcmp(i->kind, k->kind) && !strcmp(i->options, k->options) &&
-           !strcmp(a->recording->blob_hashes[i->blob], b->recording->blob_hashes[k->blob]);
 }
 
 static bool same_grid(const struct recording_node *x, const struct recording_node *y)

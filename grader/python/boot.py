@@ -8,6 +8,9 @@ A device's module has
     buffer(address, dtype, shape)            what a candidate gets for a buffer
     stream(address)                          and for the stream
     deliver(buffer, returned)                makes something that was returned an output; a text says why it is none
+    array(address, dtype, shape, stream)     what a candidate of a foreign task gets for a buffer
+    permute(array, order)                    a view of it with the axes in that order
+    place(model)                             a model where its inputs are
     HINTS                                    what to do about errors whose texts have these words
 """
 
@@ -15,7 +18,9 @@ import ctypes
 import importlib.util
 import inspect
 import json
+import operator
 import os
+import random
 import signal
 import sys
 import traceback
@@ -129,6 +134,17 @@ def print_traceback(error):
         pass  # the message goes without it
 
 
+def build(structure, leaf):
+    """The data of a call of a foreign task, as task.json describes it; leaf(name[, order]) gives the array of a buffer."""
+    if "buffer" in structure:
+        return leaf(structure["buffer"], structure["order"]) if "order" in structure else leaf(structure["buffer"])
+    if "value" in structure:
+        return structure["value"]
+    if "dict" in structure:
+        return {key: build(value, leaf) for key, value in structure["dict"].items()}
+    return [build(value, leaf) for value in structure["list"]] if "list" in structure else tuple(build(v, leaf) for v in structure["tuple"])
+
+
 def runs_later(function):
     return inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
@@ -136,9 +152,10 @@ def runs_later(function):
 class Recorder:
     def __init__(self, library, device):
         self.library, self.device = library, device
-        self.task = self.function = None
+        self.task = self.function = self.called = None
         self.arguments, self.keywords = [], {}
         self.outputs, self.returns = [], False
+        self.model = None  # of a foreign task that is one
 
     def fail(self, failure):
         message = shorten(failure.message, MAX_MESSAGE)
@@ -177,7 +194,7 @@ class Recorder:
 
     def call(self):
         try:
-            result = self.function(*self.arguments, **self.keywords)
+            result = self.called(*self.arguments, **self.keywords)
             if self.returns:
                 self.deliver(result)
         except Failure as failure:
@@ -227,6 +244,8 @@ class Recorder:
         return module
 
     def find_entry(self, module):
+        if self.form() == "model" and isinstance(getattr(module, self.task["entry"], None), type):
+            return getattr(module, self.task["entry"])
         for name in (self.task["entry"], "solve"):
             function = getattr(module, name, None)
             if runs_later(function):
@@ -234,6 +253,9 @@ class Recorder:
                               "Make it a plain function, without yield and async, that queues its work and returns.")
             if callable(function):
                 return function
+        if self.form() == "model":
+            raise Failure("missing_entry", f'The candidate has no class "{self.task["entry"]}".',
+                          "Define it at the top of the module; it is constructed and called as the task's model is.")
         raise Failure("missing_entry", f'The candidate has no function "{self.task["entry"]}".',
                       "Define it at the top of the module, with the task's parameters in their order.")
 
@@ -301,9 +323,55 @@ class Recorder:
         taken = sum(i in chosen for i in outputs)
         return taken in (0, len(outputs)) and all(i in chosen for i, kind in enumerate(kinds) if kind in ("in", "inout"))
 
+    # --- foreign tasks ---
+
+    def form(self):
+        return (self.task.get("foreign") or {}).get("form")
+
+    def construct(self, init):
+        """The model, once; its random numbers are those that the task's own has."""
+        seed = self.task["foreign"]["seed"]
+        random.seed(seed)
+        for name, function in (("numpy", "random.seed"), ("torch", "manual_seed")):
+            if name in sys.modules:
+                operator.attrgetter(function)(sys.modules[name])(seed)
+        try:
+            return self.device.place(self.function(*build(init, None)))
+        except BaseException as error:
+            print_traceback(error)
+            message = words(error)
+            raise Failure("python_exception", f"Constructing {name_of(self.function)} raised {message}", self.hint(message, CALL_HINT))
+
+    def bind_foreign(self, given):
+        by_name = {p["name"]: (p, argument) for p, argument in zip(self.task["parameters"], given)}
+        address = next((a["address"] for p, a in by_name.values() if p["kind"] == "stream"), 0)
+        made = {}
+
+        def leaf(name, order=None):
+            parameter, argument = by_name[name]
+            if name not in made:
+                made[name] = self.device.array(argument["address"], parameter["dtype"], argument["shape"], address)
+            return self.device.permute(made[name], order) if order else made[name]
+
+        variant = self.task["foreign"]["variants"][by_name["variant"][1]["value"]]
+        data = build(variant["data"], leaf)
+        if self.form() == "model" and self.model is None:
+            self.model = self.construct(variant["init"]) if isinstance(self.function, type) else self.function
+        self.called = self.function if self.model is None else self.model
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_grad_enabled(False)
+        self.arguments = [data] if self.form() == "data" else list(data) if isinstance(data, tuple) else [data]
+        outputs = build(variant["outputs"], leaf)
+        self.outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
+        self.returns = True
+
     def bind(self, text):
         given = parse(text)
         self.device.settle()
+        if self.form():
+            self.bind_foreign(given)
+            return
+        self.called = self.function
         positions, keywords = self.choose()
         values = []
         for parameter, argument in zip(self.task["parameters"], given):
@@ -325,6 +393,8 @@ class Recorder:
             raise Failure("python_exception", f"The call returned {len(returned)} values; the task has {len(self.outputs)} outputs.",
                           "Return the outputs in the task's order, or take them as parameters and write into them.")
         for output, value in zip(self.outputs, returned):
+            if value is output:
+                continue
             why = self.device.deliver(output, value)
             if why:
                 raise Failure("python_exception", f"The call returned {name_of(type(value))}: {why}.",

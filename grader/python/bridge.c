@@ -93,6 +93,28 @@ static json_t *describe(const struct param *param)
                      "dtype", param->kind == PARAM_STREAM ? NULL : dtype_name(param->dtype));
 }
 
+/* Of a foreign task: how an entry is called, and what with.  Nothing of where inputs and answers come from. */
+static json_t *describe_foreign(const struct task *task)
+{
+    static const char *const kept[] = {"data", "outputs", "init"};
+    json_t *variants = json_array(), *variant;
+    size_t i;
+    if (!task->python) {
+        json_decref(variants);
+        return NULL;
+    }
+    json_array_foreach(json_object_get(task->python, "variants"), i, variant)
+    {
+        json_t *one = json_object();
+        for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++)
+            if (json_object_get(variant, kept[k]))
+                json_object_set(one, kept[k], json_object_get(variant, kept[k]));
+        json_array_append_new(variants, one);
+    }
+    return json_pack("{s:O, s:O, s:o}", "form", json_object_get(task->python, "form"), "seed",
+                     json_object_get(task->python, "seed"), "variants", variants);
+}
+
 static int read_source(int fd, struct bytes *ret, kgrade_error *err)
 {
     struct stat st;
@@ -118,7 +140,8 @@ static int load(const struct task *task, int fd, void (**ret_entry)(void), kgrad
     json_auto_t *parameters = json_array();
     for (size_t i = 0; i < task->n_params; i++)
         json_array_append_new(parameters, describe(&task->params[i]));
-    json_auto_t *json = json_pack("{s:s, s:O}", "entry", task->entry, "parameters", parameters);
+    json_auto_t *json = json_pack("{s:s, s:O, s:o*}", "entry", task->entry, "parameters",
+                                  parameters, "foreign", describe_foreign(task));
     cleanup_free char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     if (!text)
         return fail(err, "out_of_memory", NULL, "No memory for the task.");

@@ -10,6 +10,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../grade/jails.h"
+#include "../grade/spec.h"
 #include "../measure/statistics.h"
 
 #define DEFAULT_RECORD_TIMEOUT_S 20.0
@@ -195,9 +196,12 @@ static int open_and_load(kgrade *engine, const struct record_request *request,
     {
         cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
         worker_request(worker,
-                       json_pack("{s:s, s:s, s:I, s:o}", "op", "open", "task", request->task->text,
-                                 "arena_bytes", (json_int_t)arena_bytes, "profile",
-                                 profile_json(request->profile)),
+                       json_pack("{s:s, s:s, s:I, s:I, s:o}", "op", "open", "task",
+                                 request->task->text, "arena_bytes", (json_int_t)arena_bytes,
+                                 "workspace_bytes",
+                                 (json_int_t)spec_workspace(request->device, request->task,
+                                                            request->python != NULL),
+                                 "profile", profile_json(request->profile)),
                        NULL, 0, -1, io_now() + step_ns(engine, request->python), &o);
         if (o.answer != WORKER_ANSWERED)
             return worker_fault(&o, "recorder", f);
@@ -244,6 +248,18 @@ static int keep_log(struct worker *worker, struct finding *f)
     return -1;
 }
 
+/* What a call costs the host is the same for equal cases, of which the first was recorded. */
+static void copy_overhead(const struct record_request *request, struct host_overhead *overheads,
+                          size_t to)
+{
+    size_t size = request->task->n_dims * sizeof request->cases[to].dims[0];
+    for (size_t i = 0; i < to; i++)
+        if (!memcmp(request->cases[i].dims, request->cases[to].dims, size)) {
+            overheads[to] = overheads[i];
+            return;
+        }
+}
+
 int record_cases(kgrade *engine, const struct record_request *request, struct recording *recording,
                  struct host_overhead *overheads, record_progress progress, void *data,
                  struct finding *f)
@@ -259,8 +275,10 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
             record_one(engine, request, request->again, &worker, request->ret_again, &unused, f);
     }
     for (size_t i = 0; !result && i < request->n_cases; i++) {
-        if (recording_find_call(recording, request->cases[i].dims))
+        if (recording_find_call(recording, request->cases[i].dims)) {
+            copy_overhead(request, overheads, i);
             continue;
+        }
         if (progress && !progress(data, i))
             result = finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
                                  "The grade was cancelled.");

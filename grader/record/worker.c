@@ -31,6 +31,8 @@ static int open_task(struct recorder *r, const json_t *request, kgrade_error *er
     if (task_parse(text, strlen(text), "task.json", &r->task, err) ||
         r->host->open(r->task, &r->call, err))
         return -1;
+    r->task->workspace_bytes =
+        (uint64_t)json_integer_value(json_object_get(request, "workspace_bytes"));
     const json_t *profile = json_object_get(request, "profile");
     r->profiles = json_is_true(profile) || json_is_string(profile);
     if (json_is_true(profile) && profile_open(err))
@@ -63,10 +65,12 @@ static bool host_failed(const struct recorder *r, kgrade_error *err)
 static int blame_device(struct recorder *r, enum record_mode mode, struct recording *recording,
                         kgrade_error *err)
 {
-    kgrade_error refusal = {.code = ""};
+    kgrade_error refusal = {.code = ""}, denial = {.code = ""};
     if (r->device->end(r->state, mode, recording, &refusal) &&
         strcmp(refusal.code, "nothing_enqueued"))
         *err = refusal;
+    if (r->device->denied && r->device->denied(r->state, &denial))
+        *err = denial;
     return -1;
 }
 

@@ -6,8 +6,8 @@
  * Everything this process says is untrusted: candidate code runs in it.
  *
  * Messages (wire.h), grader -> recorder, each answered by exactly one final message; progress messages may precede it:
- *   {"op":"open","task":TEXT,"arena_bytes":n}
- *                              -> {"ok":true}                       n: the buffers of the largest case
+ *   {"op":"open","task":TEXT,"arena_bytes":n,"workspace_bytes":n}
+ *                              -> {"ok":true}                       of the largest case's buffers, and in place of the task's
  *   {"op":"load"} + candidate.so as a descriptor
  *                              -> {"ok":true,"load_ns":n}           dlopen, entry looked up
  *   {"op":"record","dims":[..],"seed":"HEX","warm":n}
@@ -49,6 +49,10 @@ struct record_device {
      * (`nothing_enqueued`, `foreign_queue`, `blocking_call`, `host_memory`, `unsupported_call`, ...). */
     int (*begin)(void *state, enum record_mode mode, kgrade_error *err);
     int (*end)(void *state, enum record_mode mode, struct recording *recording, kgrade_error *err);
+
+    /* NULL: nothing.  After end: -1 with what the device denied the host code in that call, which need not have minded; it is the
+     * reason where the host code gave up. */
+    int (*denied)(void *state, kgrade_error *err);
 
     /* NULL: nothing.  Before and after windows of `kgrade profile`, in a process that records nothing: whether calls of
      * the device's API are to be noted (profile/collector.h).  A device that exports the API itself notes them

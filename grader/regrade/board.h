@@ -76,6 +76,16 @@ struct regrade_source {
     const json_t *tallies; /* whatever else the report should tell, {"name": value}; NULL */
 };
 
+/* A problem of a board that is Python, to be carried over as a task: see problem.h. */
+struct regrade_problem;
+
+/* What became of it.  Strings are good until the next call. */
+struct regrade_carried {
+    const char *task;                     /* NULL: it cannot be carried */
+    const char *device;                   /* that its entries are for; NULL: as for others */
+    const char *skip_code, *skip_message; /* then why its entries cannot be graded */
+};
+
 /* Where an adapter delivers.  The functions return -1 with *err to end the reading. */
 struct regrade_sink {
     int (*begin)(void *data, const struct regrade_source *source, kgrade_error *err);
@@ -83,6 +93,9 @@ struct regrade_sink {
     /* Something about the source as a whole that is not carried, or was doubtful: a sentence. */
     int (*note)(void *data, const char *text, kgrade_error *err);
     void *data;
+    /* Makes a task of a problem before its entries come.  NULL: nothing is carried over here. */
+    int (*carry)(void *data, const struct regrade_problem *problem, struct regrade_carried *ret,
+                 kgrade_error *err);
 };
 
 /* What an adapter may want to know. */
@@ -100,6 +113,10 @@ struct regrade_adapter {
     int (*read)(const char *path, const struct regrade_wishes *wishes,
                 const struct regrade_sink *sink, kgrade_error *err);
 };
+
+/* sink's carry; where it has none, `needs_python`. */
+int regrade_carry(const struct regrade_sink *sink, const struct regrade_problem *problem,
+                  struct regrade_carried *ret, kgrade_error *err);
 
 /* Of the wishes' tasks; NULL: there is none of that name. */
 const json_t *regrade_find_task(const struct regrade_wishes *wishes, const char *name);

@@ -33,6 +33,7 @@ struct place {
     const char *prefix; /* of the ids in it: "" or "TASK/" */
     const char *task;   /* NULL: as --task says */
     const char *board;
+    const char *rule; /* of the board, where the source has several; NULL: the source's */
     const struct regrade_sink *sink;
     json_t *figures; /* by file */
     struct unread unread;
@@ -94,6 +95,8 @@ static int take(const struct place *place, const char *name, const char *languag
         .skip_message = skip ? skip->message : NULL,
     };
     figures_take(json_object_get(place->figures, label), &entry);
+    if (!entry.original.rule)
+        entry.original.rule = place->rule;
     int rc = place->sink->take(place->sink->data, &entry, err);
     json_object_del(place->figures, label);
     return rc;
@@ -176,6 +179,17 @@ static int take_all(struct place *place, kgrade_error *err)
     return take_rest(place, err);
 }
 
+/* How one of several boards of a source took times. */
+static int note_clock(const struct regrade_source *board, const struct regrade_sink *sink,
+                      kgrade_error *err)
+{
+    char text[512];
+    if (!board->clock)
+        return 0;
+    snprintf(text, sizeof text, "%s was timed by: %.380s", quote(board->title).text, board->clock);
+    return sink->note(sink->data, text, err);
+}
+
 /* A folder of candidates for one task. */
 static int read_place(const char *path, const char *task, const char *prefix,
                       const struct regrade_sink *sink, bool begins, kgrade_error *err)
@@ -198,12 +212,14 @@ static int read_place(const char *path, const char *task, const char *prefix,
     if (!source.rule)
         source.rule = "score";
     if ((begins && sink->begin(sink->data, &source, err)) ||
+        (!begins && note_clock(&source, sink, err)) ||
         figures_note(&figures, source.title, sink, err))
         return -1;
     struct place place = {.path = path,
                           .prefix = prefix,
                           .task = task,
                           .board = source.title,
+                          .rule = begins ? NULL : json_string_value(json_object_get(head, "rule")),
                           .sink = sink,
                           .figures = figures.by_file};
     return take_all(&place, err);

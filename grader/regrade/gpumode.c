@@ -1,15 +1,16 @@
 /*
  * GPU MODE: an export of submissions, or a checkout of problems with submissions in it.
  *
- *     export.jsonl, .csv          records with "submission_id" and "code", of either of the two schemas
+ *     export.jsonl, .csv          records of submissions (gpumode_export.c)
  *     export.parquet              the same, read by a Python that has pyarrow
  *     FOLDER/problems/SET.yaml    sets of problems; submissions lie beside each problem's task.yml
  *     FOLDER/task.yml             one problem
  *
- * Its problems are Python with Python references, so its entries are imported with their figures and not graded.
+ * Its problems are Python with Python references.  Those of a checkout are made tasks of (gpumode_problem.c), and the entries are graded for
+ * these; an export's rows are graded where the task of their problem is there, because a checkout was read before.
  */
 #define _GNU_SOURCE
-#include "yaml.h"
+#include "gpumode.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,271 +20,37 @@
 #include "../../sandbox/base/fail.h"
 #include "adapters.h"
 #include "candidate.h"
-#include "csv.h"
-#include "figures.h"
 #include "files.h"
-#include "parquet.h"
+#include "yaml.h"
 
-static const char needs_python[] =
-    "It is a candidate in Python for a problem whose reference and inputs are Python, too; these "
-    "are not graded yet.";
-
-/* --- Exports ------------------------------------------------------------------------------------ */
-
-struct export
-{
-    const struct regrade_sink *sink;
-    const char *path;
-    uint64_t other_modes; /* rows of test runs and the like, which no board ranks */
-    uint64_t no_times;
-};
-
-static const char *text_of(const json_t *record, const char *key)
-{
-    const char *text = json_string_value(json_object_get(record, key));
-    return text && *text ? text : NULL;
-}
-
-/* A number or a text as text; the caller frees. */
-static char *any_text(const json_t *record, const char *key)
-{
-    const json_t *value = json_object_get(record, key);
-    if (json_is_string(value))
-        return strdup(json_string_value(value));
-    return json_is_number(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
-                                 : NULL;
-}
-
-/* The first of several keys: the schemas name things differently. */
-static const json_t *first_of(const json_t *record, const char *a, const char *b)
-{
-    const json_t *value = json_object_get(record, a);
-    return value && !json_is_null(value) ? value : json_object_get(record, b);
-}
-
-static enum regrade_passed passed_of(const json_t *value)
-{
-    const char *text = json_string_value(value);
-    if (json_is_boolean(value))
-        return json_is_true(value) ? REGRADE_PASSED : REGRADE_FAILED;
-    if (!text)
-        return REGRADE_PASS_UNSAID;
-    return !strcasecmp(text, "true") || !strcmp(text, "1") ? REGRADE_PASSED : REGRADE_FAILED;
-}
-
-static bool is_ranked(const json_t *record)
-{
-    const char *mode = json_string_value(first_of(record, "mode", "run_mode"));
-    return !mode || !*mode || !strcmp(mode, "leaderboard");
-}
-
-/* Old exports keep the code as hexadecimal bytes, \x first. */
-static char *decode(const char *code, size_t *ret_size)
-{
-    size_t length = code ? strlen(code) : 0;
-    if (length < 2 || strncmp(code, "\\x", 2) != 0 ||
-        strspn(code + 2, "0123456789abcdefABCDEF") != length - 2)
-        return NULL;
-    char *text = malloc(length / 2), *to = text;
-    for (const char *c = code + 2; text && c[0] && c[1]; c += 2) {
-        char pair[3] = {c[0], c[1], 0};
-        *to++ = (char)strtoul(pair, NULL, 16);
-    }
-    if (text) {
-        *to = 0;
-        *ret_size = (size_t)(to - text);
-    }
-    return text;
-}
-
-/* "leaderboard 595" where the problem has no name. */
-static char *problem_of(const json_t *record)
-{
-    char *name = any_text(record, "problem_name");
-    if (name && *name)
-        return name;
-    free(name);
-    cleanup_free char *number = any_text(record, "leaderboard_id");
-    return number && asprintf(&name, "leaderboard %s", number) >= 0 ? name : strdup("leaderboard");
-}
-
-/* Each kind of hardware has a ranking of its own. */
-static char *board_of(const char *problem, const char *runner)
-{
-    char *board = NULL;
-    int rc = runner ? asprintf(&board, "%s, %s", problem, runner) : asprintf(&board, "%s", problem);
-    return rc < 0 ? NULL : board;
-}
-
-static char *id_of(const json_t *record)
-{
-    char *id = NULL;
-    cleanup_free char *submission = any_text(record, "submission_id");
-    cleanup_free char *run = any_text(record, "run_id");
-    const char *runner = text_of(record, "runner"), *second = run ? run : runner;
-    if (!submission ||
-        asprintf(&id, "%s%s%s", submission, second ? "/" : "", second ? second : "") < 0)
-        return NULL;
-    return id;
-}
-
-/* No time is 0 or less: such rows led boards by a fault. */
-static double score_of(struct export *e, const json_t *record)
-{
-    double score = figures_number(first_of(record, "score", "run_score"));
-    if (isfinite(score) && score > 0)
-        return score;
-    e->no_times++;
-    return NAN;
-}
-
-static int take_record(void *data, json_t *record, kgrade_error *err)
-{
-    struct export *e = data;
-    if (!is_ranked(record)) {
-        e->other_modes++;
-        return 0;
-    }
-    const char *runner = text_of(record, "runner");
-    cleanup_free char *id = id_of(record), *problem = problem_of(record), *decoded = NULL;
-    cleanup_free char *board = problem ? board_of(problem, runner) : NULL;
-    cleanup_free char *user = any_text(record, "user_id");
-    if (!board)
-        return fail(err, "out_of_memory", NULL, "There is no memory for an entry.");
-    if (!id)
-        return fail(err, "bad_board", "An export has a column \"submission_id\".",
-                    "A record of %s has no submission_id.", e->path);
-    json_t *code = json_object_get(record, "code");
-    size_t size = json_string_length(code);
-    decoded = decode(json_string_value(code), &size);
-    const char *source = decoded ? decoded : json_string_value(code);
-    const char *name = text_of(record, "user_name"), *file = text_of(record, "file_name");
-    /* The code is in the file that was read; it would double the database. */
-    json_auto_t *row = json_copy(record);
-    json_object_del(row, "code");
-    struct regrade_entry entry = {
-        .id = id,
-        .board = board,
-        .problem = problem,
-        .author = name ? name : user,
-        .files = file,
-        .language = "python",
-        .hardware = runner,
-        .source = source,
-        .source_size = size,
-        .skip_code = "needs_python",
-        .skip_message = needs_python,
-        .original = {.value = score_of(e, record),
-                     .unit = "s",
-                     .lower_is_better = true,
-                     .passed = passed_of(first_of(record, "passed", "run_passed")),
-                     .row = row},
-    };
-    return e->sink->take(e->sink->data, &entry, err);
-}
-
-static int read_lines(FILE *file, struct export *e, kgrade_error *err)
-{
-    cleanup_free char *line = NULL;
-    size_t room = 0, size, number = 0;
-    for (;;) {
-        int rc = regrade_read_line(file, e->path, &line, &room, &size, err);
-        if (rc <= 0)
-            return rc;
-        number++;
-        if (!size)
-            continue;
-        json_error_t where;
-        json_auto_t *record = json_loadb(line, size, 0, &where);
-        if (!json_is_object(record))
-            return fail(err, "bad_board", NULL, "%s, line %zu: %s.", e->path, number,
-                        record ? "no object" : where.text);
-        if (take_record(e, record, err))
-            return -1;
-    }
-}
-
-static int read_jsonl(struct export *e, kgrade_error *err)
-{
-    cleanup_file FILE *file = fopen(e->path, "re");
-    if (!file)
-        return fail_errno(err, "file_unreadable", NULL, "Cannot read %s", e->path);
-    return read_lines(file, e, err);
-}
-
-static int read_csv(struct export *e, kgrade_error *err)
-{
-    cleanup_bytes struct bytes text = {0};
-    cleanup_csv struct regrade_csv csv = {0};
-    if (regrade_read_file(e->path, REGRADE_MAX_FILE_BYTES, &text, err) ||
-        regrade_csv_open((const char *)text.data, text.size, e->path, &csv, err))
-        return -1;
-    for (;;) {
-        json_auto_t *record = NULL;
-        int rc = regrade_csv_next(&csv, &record, err);
-        if (rc <= 0)
-            return rc;
-        if (take_record(e, record, err))
-            return -1;
-    }
-}
-
-static int read_parquet(struct export *e, kgrade_error *err)
-{
-    struct parquet parquet;
-    if (parquet_open(e->path, &parquet, err))
-        return -1;
-    int rc = read_lines(parquet.lines, e, err);
-    return parquet_close(&parquet, rc == 0 ? err : NULL) || rc ? -1 : 0;
-}
-
-static int add_note(const struct regrade_sink *sink, uint64_t n, const char *text,
-                    kgrade_error *err)
-{
-    char note[256];
-    if (!n)
-        return 0;
-    snprintf(note, sizeof note, "%s: %llu.", text, (unsigned long long)n);
-    return sink->note(sink->data, note, err);
-}
-
-static bool ends_with(const char *path, const char *end)
+bool gpumode_ends_with(const char *path, const char *end)
 {
     size_t a = strlen(path), b = strlen(end);
     return a >= b && !strcmp(path + a - b, end);
 }
 
-static int read_export(const char *path, const struct regrade_sink *sink, kgrade_error *err)
-{
-    struct export e = {.sink = sink, .path = path};
-    cleanup_free char *name = regrade_last_part(path);
-    cleanup_free char *title = name ? regrade_label(name) : NULL;
-    const struct regrade_source source = {.title = title ? title : "GPU MODE", .rule = "geom"};
-    if (sink->begin(sink->data, &source, err))
-        return -1;
-    int rc = ends_with(path, ".parquet") ? read_parquet(&e, err)
-             : ends_with(path, ".csv")   ? read_csv(&e, err)
-                                         : read_jsonl(&e, err);
-    return rc ||
-                   add_note(sink, e.other_modes,
-                            "Rows of runs that no board ranks (tests, benchmarks), not taken in",
-                            err) ||
-                   add_note(sink, e.no_times,
-                            "Rows with a score of 0 or none, which is no time and ranks nowhere",
-                            err)
-               ? -1
-               : 0;
-}
-
-/* --- Checkouts ---------------------------------------------------------------------------------- */
+static const char needs_amd[] = "It is for AMD's cards.";
 
 /* Where the submissions of one problem lie. */
 struct problem {
     const char *folder; /* of its task.yml */
     const char *prefix; /* of the ids */
     const char *board, *rule, *hardware;
+    struct regrade_carried carried;
     const struct regrade_sink *sink;
 };
+
+bool gpumode_is_amd(const char *hardware)
+{
+    if (!hardware || !*hardware)
+        return false;
+    for (const char *name = hardware; name; name = strstr(name, ", ")) {
+        name += name == hardware ? 0 : 2;
+        if (strncmp(name, "MI", 2) != 0)
+            return false;
+    }
+    return true;
+}
 
 static int take_submission(const struct problem *p, const char *below, const char *name,
                            enum regrade_passed passed, kgrade_error *err)
@@ -308,11 +75,13 @@ static int take_submission(const struct problem *p, const char *below, const cha
         .problem = p->board,
         .files = label,
         .language = "python",
+        .task = p->carried.task,
+        .device = p->carried.device,
         .hardware = p->hardware,
         .source = (const char *)source.data,
         .source_size = source.size,
-        .skip_code = rc == CANDIDATE_BAD ? why.code : "needs_python",
-        .skip_message = rc == CANDIDATE_BAD ? why.message : needs_python,
+        .skip_code = rc == CANDIDATE_BAD ? why.code : p->carried.skip_code,
+        .skip_message = rc == CANDIDATE_BAD ? why.message : p->carried.skip_message,
         .original =
             {.value = NAN, .unit = "s", .rule = p->rule, .lower_is_better = true, .passed = passed},
     };
@@ -321,7 +90,7 @@ static int take_submission(const struct problem *p, const char *below, const cha
 
 static bool is_submission(const char *name)
 {
-    return ends_with(name, ".py") && !strncmp(name, "submission", strlen("submission"));
+    return gpumode_ends_with(name, ".py") && !strncmp(name, "submission", strlen("submission"));
 }
 
 /* Every Python file of a folder, or its submissions only. */
@@ -336,29 +105,38 @@ static int take_folder(const struct problem *p, const char *below, bool all,
         return -1;
     for (size_t i = 0; i < list.n; i++) {
         const char *name = list.list[i];
-        if ((all ? ends_with(name, ".py") : is_submission(name)) &&
+        if ((all ? gpumode_ends_with(name, ".py") : is_submission(name)) &&
             regrade_has_file(folder, name) && take_submission(p, below, name, passed, err))
             return -1;
     }
     return 0;
 }
 
-/* One problem; prefix and title NULL: as its folder is called. */
-static int take_problem(const char *folder, const char *prefix, const char *title,
-                        const char *hardware, const struct regrade_sink *sink, kgrade_error *err)
+/* The problem in ROOT/DIRECTORY; prefix and title NULL: as its folder is called. */
+static int take_problem(const char *root, const char *directory, const char *prefix,
+                        const char *title, const char *hardware, const struct regrade_sink *sink,
+                        kgrade_error *err)
 {
-    cleanup_free char *task = regrade_path(folder, "task.yml");
-    cleanup_free char *name = regrade_last_part(folder);
+    cleanup_free char *folder = regrade_path(root, directory);
+    cleanup_free char *task = folder ? regrade_path(folder, "task.yml") : NULL;
+    cleanup_free char *name = regrade_last_part(directory);
     cleanup_free char *label = name ? regrade_label(name) : NULL;
     json_auto_t *description = NULL;
-    if (!label)
+    if (!task || !label)
         return fail(err, "out_of_memory", NULL, "There is no memory for a board.");
     if (regrade_read_yaml(task, &description, err))
         return -1;
     const char *rule = json_string_value(json_object_get(description, "ranking_by"));
-    const struct problem p = {
-        folder, prefix ? prefix : label, title ? title : label, rule ? rule : "last", hardware,
-        sink};
+    struct problem p = {.folder = folder,
+                        .prefix = prefix ? prefix : label,
+                        .board = title ? title : label,
+                        .rule = rule ? rule : "last",
+                        .hardware = hardware,
+                        .carried = {.skip_code = "needs_amd", .skip_message = needs_amd},
+                        .sink = sink};
+    if (!gpumode_is_amd(hardware) &&
+        gpumode_carry(root, directory, p.board, description, sink, &p.carried, err))
+        return -1;
     return take_folder(&p, "", false, REGRADE_PASS_UNSAID, err) ||
                    take_folder(&p, "submissions", true, REGRADE_PASS_UNSAID, err) ||
                    take_folder(&p, "solutions/correct", true, REGRADE_PASSED, err) ||
@@ -412,8 +190,8 @@ static int take_set(const char *folder, const char *file, const struct regrade_s
         if (asprintf(&prefix, "%.*s/%s", (int)strcspn(file, "."), file, directory) < 0)
             prefix = NULL; /* which is undefined now */
         if (!inner || !prefix ||
-            take_problem(inner, prefix, json_string_value(json_object_get(problem, "name")),
-                         hardware, sink, err))
+            take_problem(folder, directory, prefix,
+                         json_string_value(json_object_get(problem, "name")), hardware, sink, err))
             return -1;
     }
     return 0;
@@ -421,7 +199,7 @@ static int take_set(const char *folder, const char *file, const struct regrade_s
 
 static bool is_set(const char *name)
 {
-    return ends_with(name, ".yaml");
+    return gpumode_ends_with(name, ".yaml");
 }
 
 static int take_sets(const char *folder, const struct regrade_sink *sink, kgrade_error *err)
@@ -450,43 +228,28 @@ static bool has_sets(const char *folder)
 static int read_gpumode(const char *path, const struct regrade_wishes *wishes,
                         const struct regrade_sink *sink, kgrade_error *err)
 {
-    (void)wishes;
     if (regrade_is_file(path))
-        return read_export(path, sink, err);
+        return gpumode_read_export(path, wishes, sink, err);
     cleanup_free char *name = regrade_last_part(path), *problems = regrade_path(path, "problems");
     cleanup_free char *title = name ? regrade_label(name) : NULL;
     const struct regrade_source source = {.title = title ? title : "GPU MODE", .rule = "last"};
     if (sink->begin(sink->data, &source, err))
         return -1;
-    return regrade_has_file(path, "task.yml") ? take_problem(path, NULL, NULL, NULL, sink, err)
-                                              : take_sets(problems, sink, err);
+    if (!regrade_has_file(path, "task.yml"))
+        return take_sets(problems, sink, err);
+    /* Its files may lie beside it: the root is the folder above. */
+    cleanup_free char *root = strndup(path, strlen(path) - (name ? strlen(name) : 0));
+    if (!root || !name)
+        return fail(err, "out_of_memory", NULL, "There is no memory for a board.");
+    return take_problem(root, name, NULL, NULL, NULL, sink, err);
 }
 
 /* --- Recognising -------------------------------------------------------------------------------- */
 
-#define FIRST_BYTES (64u << 10)
-
-/* Whether a file begins like an export. */
-static bool is_export(const char *path)
-{
-    cleanup_file FILE *file = regrade_is_file(path) ? fopen(path, "re") : NULL;
-    cleanup_free char *text = calloc(1, FIRST_BYTES + 1);
-    if (!file || !text)
-        return false;
-    size_t size = fread(text, 1, FIRST_BYTES, file);
-    if (ends_with(path, ".parquet"))
-        return size >= 4 && !memcmp(text, "PAR1", 4);
-    if (ends_with(path, ".csv"))
-        text[strcspn(text, "\r\n")] = 0;
-    else if (!ends_with(path, ".jsonl") && !ends_with(path, ".ndjson"))
-        return false;
-    return strstr(text, "submission_id") && strstr(text, "leaderboard_id");
-}
-
 static bool recognise(const char *path)
 {
     cleanup_free char *problems = regrade_path(path, "problems");
-    return is_export(path) ||
+    return gpumode_is_export(path) ||
            (regrade_is_folder(path) && (regrade_has_file(path, "task.yml") || has_sets(problems)));
 }
 

@@ -6,7 +6,8 @@
  *     FOLDER/KernelBench/levelL/P_Name.py                       the problems: their names, or without runs entries themselves
  *     FOLDER/baseline.json, results/timing/HARDWARE/NAME.json   times of the reference, optional: where there is exactly one
  *
- * Its problems are Python modules, so its entries are imported with their figures and not graded.
+ * Its problems are Python modules, of which tasks are made where they are there (kernelbench_problem.c).  Without runs the problems are
+ * entries themselves, with their own module as the candidate.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -19,13 +20,14 @@
 #include "candidate.h"
 #include "figures.h"
 #include "files.h"
+#include "kernelbench.h"
 
 #define MAX_RESULTS_BYTES (256u << 20)
 #define MOST_LEVELS 9u
 
 static const char results_name[] = "eval_results.json";
-static const char needs_python[] =
-    "It is a PyTorch module in Python for a problem that is one, too; these are not graded yet.";
+static const char no_problem[] =
+    "The module of its problem, KernelBench/levelN/N_Name.py, is not in the folder.";
 
 struct reading {
     const char *root;
@@ -155,6 +157,17 @@ static enum regrade_passed correct_of(const json_t *result)
                                     : REGRADE_PASS_UNSAID;
 }
 
+static int carry(const struct reading *r, unsigned level, unsigned problem, const char *file,
+                 struct regrade_carried *ret, kgrade_error *err)
+{
+    cleanup_free char *path = NULL;
+    if (asprintf(&path, "%s/KernelBench/level%u/%s", r->root, level, file) < 0) {
+        path = NULL; /* which is undefined now */
+        return fail(err, "out_of_memory", NULL, "There is no memory for a problem.");
+    }
+    return kernelbench_carry(path, level, problem, file, r->sink, ret, err);
+}
+
 static int take_sample(const struct reading *r, const struct sample *s, kgrade_error *err)
 {
     cleanup_free char *id = NULL, *name = NULL, *board = NULL, *path = NULL;
@@ -177,6 +190,9 @@ static int take_sample(const struct reading *r, const struct sample *s, kgrade_e
         regrade_is_file(path) ? candidate_file(path, &source, &why) : CANDIDATE_NONE;
     if (rc == CANDIDATE_FAILED)
         return candidate_pass_on(&why, err);
+    struct regrade_carried carried = {.skip_code = "no_task", .skip_message = no_problem};
+    if (source.data && file && carry(r, s->level, s->problem, file, &carried, err))
+        return -1;
     double runtime = figures_number(json_object_get(s->result, "runtime"));
     json_auto_t *cases = cases_of(name ? name : number, runtime,
                                   baseline_of(r->baselines, s->level, s->problem, file));
@@ -187,12 +203,16 @@ static int take_sample(const struct reading *r, const struct sample *s, kgrade_e
         .author = s->run,
         .files = kernel,
         .language = "python",
+        .task = carried.task,
+        .device = carried.device,
         .hardware =
             json_string_value(json_object_get(json_object_get(s->result, "metadata"), "hardware")),
         .source = (const char *)source.data,
         .source_size = source.size,
-        .skip_code = rc == CANDIDATE_BAD ? why.code : "needs_python",
-        .skip_message = rc == CANDIDATE_BAD ? why.message : needs_python,
+        .skip_code = rc == CANDIDATE_BAD    ? why.code
+                     : rc == CANDIDATE_READ ? carried.skip_code
+                                            : NULL,
+        .skip_message = rc == CANDIDATE_BAD ? why.message : carried.skip_message,
         .original = {.value = runtime > 0 ? runtime : NAN,
                      .unit = "ms",
                      .lower_is_better = true,
@@ -352,16 +372,25 @@ static int take_problem(const struct reading *r, unsigned level, const char *fol
     enum candidate_read rc = candidate_file(path, &source, &why);
     if (rc == CANDIDATE_FAILED)
         return candidate_pass_on(&why, err);
+    struct regrade_carried carried = {.skip_code = why.code, .skip_message = why.message};
+    unsigned number = (unsigned)strtoul(name, NULL, 10);
+    if (rc == CANDIDATE_READ && carry(r, level, number, name, &carried, err))
+        return -1;
+    cleanup_free char *candidate =
+        rc == CANDIDATE_READ ? kernelbench_candidate((const char *)source.data) : NULL;
     const struct regrade_entry entry = {
         .id = id,
         .board = board,
         .problem = id,
         .files = label,
         .language = "python",
-        .source = (const char *)source.data,
-        .source_size = source.size,
-        .skip_code = "needs_python",
-        .skip_message = needs_python,
+        .task = carried.task,
+        .device = carried.device,
+        .source = candidate,
+        .source_size = candidate ? strlen(candidate) : 0,
+        .skip_code = carried.skip_code,
+        .skip_message = carried.skip_message,
+        .note = "The problem's own reference is the candidate.",
         .original = {.value = NAN, .unit = "ms", .lower_is_better = true},
     };
     return r->sink->take(r->sink->data, &entry, err);

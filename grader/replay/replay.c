@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../sandbox/base/fail.h"
+#include "../grade/spec.h"
 
 #define DEFAULT_REPLAY_TIMEOUT_S 60.0
 
@@ -80,12 +81,17 @@ static int start(kgrade *engine, const struct device *device, const struct task 
     if (!ret->timeout_ns)
         ret->timeout_ns = (uint64_t)(seconds * (double)IO_NS_PER_S);
     ret->device = device;
+    if (owner)
+        ret->workspace_bytes = owner->workspace_bytes;
+    else if (!ret->workspace_bytes)
+        ret->workspace_bytes = spec_workspace(device, task, false);
     if (worker_take(engine, device, STEP_REPLAY, NULL, &ret->worker, &err))
         return finding_infrastructure(f, &err);
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     if (request(ret,
-                json_pack("{s:s, s:s, s:I}", "op", "open", "task", task->text, "arena_bytes",
-                          (json_int_t)arena_bytes),
+                json_pack("{s:s, s:s, s:I, s:I}", "op", "open", "task", task->text, "arena_bytes",
+                          (json_int_t)arena_bytes, "workspace_bytes",
+                          (json_int_t)ret->workspace_bytes),
                 NULL, owner ? owner->arena_fd : -1, false, &o, f)) {
         f->log = worker_log(&ret->worker);
         return -1;
@@ -143,10 +149,35 @@ int replay_confine(struct replay *r, const struct bytes *code, struct finding *f
                : 0;
 }
 
+int replay_feed(struct replay *r, int inputs_fd, replay_feeder *feeder, void *data,
+                struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    r->feeder = feeder;
+    r->feeder_data = data;
+    return request(r, json_pack("{s:s}", "op", "inputs"), NULL, inputs_fd, false, &o, f);
+}
+
+static int no_feeder(void *data, const struct task *task, const struct task_case *c, uint64_t seed,
+                     struct finding *f)
+{
+    (void)data, (void)task, (void)c, (void)seed;
+    return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "no_inputs", NULL,
+                       "A sample was to be prepared without a judge to make its inputs.");
+}
+
+void replay_starve(struct replay *r)
+{
+    if (r->feeder)
+        r->feeder = no_feeder;
+}
+
 int replay_load(struct replay *r, const struct task *task, const struct task_case *c,
                 struct finding *f)
 {
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    r->task = task;
+    r->at = *c;
     return request(r,
                    json_pack("{s:s, s:o, s:I}", "op", "load", "dims",
                              wire_dims_json(c->dims, task->n_dims), "values",
@@ -157,6 +188,8 @@ int replay_load(struct replay *r, const struct task *task, const struct task_cas
 int replay_prepare(struct replay *r, uint64_t seed, uint64_t poison, bool cold, struct finding *f)
 {
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    if (r->feeder && r->feeder(r->feeder_data, r->task, &r->at, seed, f))
+        return -1;
     return request(r,
                    json_pack("{s:s, s:o, s:o, s:b}", "op", "prepare", "seed", wire_u64_json(seed),
                              "poison", wire_u64_json(poison), "cold", cold),
@@ -173,6 +206,30 @@ int replay_run(struct replay *r, bool empty, struct replay_time *ret, struct fin
     ret->ns = (double)json_integer_value(json_object_get(o.message.json, "ns"));
     ret->is_void = json_is_true(json_object_get(o.message.json, "void"));
     ret->left_ns = (double)json_integer_value(json_object_get(o.message.json, "left_ns"));
+    return 0;
+}
+
+int replay_batch(struct replay *r, size_t n, uint64_t seed, uint64_t poison, bool empty,
+                 size_t *ret_n, double *ret_wall_ns, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome made = WORKER_OUTCOME_NONE, ran = WORKER_OUTCOME_NONE;
+    *ret_n = 0;
+    *ret_wall_ns = 0;
+    if (r->feeder) /* a foreign task's inputs are made for one sample at a time */
+        return 0;
+    if (request(r,
+                json_pack("{s:s, s:I, s:o, s:o, s:b}", "op", "batch", "n", (json_int_t)n, "seed",
+                          wire_u64_json(seed), "poison", wire_u64_json(poison), "empty", empty),
+                NULL, -1, true, &made, f))
+        return -1;
+    json_int_t got = json_integer_value(json_object_get(made.message.json, "n"));
+    *ret_n = got > 0 && got <= (json_int_t)n ? (size_t)got : 0;
+    if (*ret_n == 0)
+        return 0;
+    uint64_t start = io_now();
+    if (request(r, json_pack("{s:s}", "op", "run_batch"), NULL, -1, true, &ran, f))
+        return -1;
+    *ret_wall_ns = (double)(io_now() - start);
     return 0;
 }
 
@@ -193,6 +250,7 @@ const char *replay_target(const struct replay *replay)
 void replay_close(struct replay *r)
 {
     worker_end(&r->worker);
+    r->feeder = NULL;
     if (r->arena_fd >= 0)
         close(r->arena_fd);
     r->arena_fd = -1;

@@ -1,9 +1,12 @@
 #define _GNU_SOURCE
 #include "worker.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../sandbox/base/cleanup.h"
@@ -18,6 +21,8 @@ struct replayer {
     struct task *task;
     struct recording *recording;
     bool loaded;
+    uint8_t *inputs; /* of a foreign task: where the judge writes them; read-only here */
+    size_t inputs_bytes;
 };
 
 /* The arena is a file as large as the task; what comes after it, the candidate's device code included, needs no
@@ -38,6 +43,8 @@ static int open_arena(struct replayer *r, const json_t *request, int shared_fd, 
         return fail(err, "wire_invalid", NULL, "The replayer was not opened with one task.");
     if (worker_started(err) || task_parse(text, strlen(text), "task.json", &r->task, err))
         return -1;
+    r->task->workspace_bytes =
+        (uint64_t)json_integer_value(json_object_get(request, "workspace_bytes"));
     json_t *info = NULL;
     cleanup_close int arena = -1;
     if (r->device->open(r->task, (uint64_t)bytes, shared_fd, &r->state, &info, &arena, err) ||
@@ -102,6 +109,29 @@ static int confine_device(struct replayer *r, const struct bytes *code, kgrade_e
     return worker_ok(NULL, NULL, 0, -1);
 }
 
+/* The file is written by the judge, and not while a sample is prepared. */
+static int take_inputs(struct replayer *r, int fd, kgrade_error *err)
+{
+    struct stat st;
+    int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+    if (!r->state || seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || st.st_size <= 0)
+        return fail(err, "wire_invalid", NULL, "Inputs were to come from what is no sealed file.");
+    if (!r->device->feed)
+        return fail(err, "device_failed", "Grade it on another device.",
+                    "The %s device takes no foreign tasks.", r->device->name);
+    if (r->inputs)
+        munmap(r->inputs, r->inputs_bytes);
+    r->inputs_bytes = (size_t)st.st_size;
+    r->inputs = mmap(NULL, r->inputs_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (r->inputs == MAP_FAILED) {
+        r->inputs = NULL;
+        return fail_errno(err, "arena_failed", NULL, "The inputs could not be mapped");
+    }
+    return r->device->feed(r->state, r->inputs, r->inputs_bytes, err)
+               ? -1
+               : worker_ok(NULL, NULL, 0, -1);
+}
+
 static int load_call(struct replayer *r, const json_t *request, kgrade_error *err)
 {
     int64_t dims[TASK_MAX_PARAMS];
@@ -149,6 +179,25 @@ static int run_sample(struct replayer *r, const json_t *request, kgrade_error *e
                      NULL, 0, -1);
 }
 
+static int make_batch(struct replayer *r, const json_t *request, kgrade_error *err)
+{
+    json_int_t wanted = json_integer_value(json_object_get(request, "n"));
+    size_t n = r->device->batch ? (size_t)wanted : 0;
+    if (!r->loaded || wanted <= 0 || wanted > REPLAY_MAX_BATCH)
+        return fail(err, "wire_invalid", NULL, "A batch was to be made before a call was loaded.");
+    if (n && r->device->batch(r->state, wire_u64(request, "seed"), wire_u64(request, "poison"),
+                              json_is_true(json_object_get(request, "empty")), &n, err))
+        return -1;
+    return worker_ok(json_pack("{s:I}", "n", (json_int_t)n), NULL, 0, -1);
+}
+
+static int run_batch(struct replayer *r, kgrade_error *err)
+{
+    if (!r->loaded || !r->device->run_batch)
+        return fail(err, "wire_invalid", NULL, "A batch was to be run before it was made.");
+    return r->device->run_batch(r->state, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
+}
+
 static int serve(struct replayer *r, const struct wire_message *message, const char *op)
 {
     kgrade_error err = {.code = ""};
@@ -163,10 +212,16 @@ static int serve(struct replayer *r, const struct wire_message *message, const c
         result = confine_device(r, &message->blob, &err);
     } else if (!strcmp(op, "load")) {
         result = load_call(r, message->json, &err);
+    } else if (!strcmp(op, "inputs")) {
+        result = take_inputs(r, message->fd, &err);
     } else if (!strcmp(op, "prepare")) {
         result = prepare_sample(r, message->json, &err);
     } else if (!strcmp(op, "run")) {
         result = run_sample(r, message->json, &err);
+    } else if (!strcmp(op, "batch")) {
+        result = make_batch(r, message->json, &err);
+    } else if (!strcmp(op, "run_batch")) {
+        result = run_batch(r, &err);
     } else if (!strcmp(op, "ceilings") && r->state) {
         json_t *ceilings = r->device->ceilings(r->state, &err);
         result = ceilings ? worker_ok(ceilings, NULL, 0, -1) : -1;

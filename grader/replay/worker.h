@@ -3,16 +3,19 @@
  * candidate's host code has never been mapped here.
  *
  * Messages (wire.h), grader -> replayer, one answer each:
- *   {"op":"open","task":TEXT,"arena_bytes":n} -> {"ok":true,"info":{..},"target":".."} + arena descriptor
+ *   {"op":"open","task":TEXT,"arena_bytes":n,"workspace_bytes":n} -> {"ok":true,"info":{..},"target":".."} + arena descriptor
  *                                                with an arena's descriptor: that arena is used, too
  *   {"op":"recording"} + blob                 -> {"ok":true}
  *   {"op":"pack"}                             -> {"ok":true} + blob             the code of all that has been replayed
  *   {"op":"confine"} + blob                   -> {"ok":true}                    with that code; before the recording
  *   {"op":"load","dims":[..],"values":n}      -> {"ok":true,"load_ns":n}        n as in task_draw_from
+ *   {"op":"inputs"} + a memory file           -> {"ok":true}                  samples' inputs are taken from it, for foreign tasks
  *   {"op":"prepare","seed":"HEX","poison":"HEX","cold":bool} -> {"ok":true}
  *   {"op":"run","empty":bool}                 -> {"ok":true,"ns":n,"void":bool,"left_ns":n}   raw; empty: the measurement with nothing in
  *                                                it, which is the floor.  A request of its own, so that the grader's
  *                                                clock can look over the replayer's shoulder.
+ *   {"op":"batch","n":n,"seed":"HEX","poison":"HEX","empty":bool} -> {"ok":true,"n":n}   n replays, or fewer; 0: not here
+ *   {"op":"run_batch"}                        -> {"ok":true}                  all of them: the grader's clock tells how long
  *   {"op":"ceilings"}                         -> {"ok":true,"memory_bytes_per_s":x,"cache_bytes_per_s":x,
  *                                                 "operations_per_s":x}
  *   {"op":"health"}                           -> {"ok":true,...}                clocks, temperature, ... where there are any
@@ -33,6 +36,8 @@ struct replay_sample {
     uint64_t
         left_ns; /* CPU time that a thread took between the last replay and this one, where that is looked at */
 };
+
+#define REPLAY_MAX_BATCH 256
 
 struct replay_device {
     const char *name;
@@ -58,12 +63,23 @@ struct replay_device {
     int (*load)(void *state, const struct recording *recording, const struct recording_call *call,
                 const struct layout *layout, kgrade_error *err);
 
+    /* Inputs are not drawn: every prepare copies them from here, where they lie as in the arena, `bytes` in all.  NULL
+     * function: not on this device. */
+    int (*feed)(void *state, const uint8_t *inputs, uint64_t bytes, kgrade_error *err);
+
     /* New inputs from seed, outputs and canaries poisoned from poison, workspace restored; then caches evicted by
      * reading when cold. */
     int (*prepare)(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err);
 
     /* One timed replay, or with empty set the same measurement with nothing between its stamps. */
     int (*run)(void *state, bool empty, struct replay_sample *ret, kgrade_error *err);
+
+    /* NULL functions: none.  batch makes *n replays back to back ready, each on inputs of its own, the last one's drawn and
+     * poisoned from seed and poison as by prepare, or the same without the call; *n: how many there are, 0 where it cannot be.
+     * run_batch runs them and returns when they have ended. */
+    int (*batch)(void *state, uint64_t seed, uint64_t poison, bool empty, size_t *n,
+                 kgrade_error *err);
+    int (*run_batch)(void *state, kgrade_error *err);
 
     /* Measured ceilings of this machine, for the roofline. New reference. */
     json_t *(*ceilings)(void *state, kgrade_error *err);

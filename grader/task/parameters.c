@@ -259,7 +259,8 @@ static int parse_scalar(struct reader *r, const json_t *object, struct param *pa
     return 0;
 }
 
-static const char *const *keys_of(enum param_kind kind)
+/* foreign: values come from the task's Python. */
+static const char *const *keys_of(enum param_kind kind, bool foreign)
 {
     static const char *const input[] = {"name", "kind", "dtype", "shape", "values", NULL};
     static const char *const output[] = {"name", "kind", "dtype", "shape", NULL};
@@ -269,7 +270,7 @@ static const char *const *keys_of(enum param_kind kind)
     switch (kind) {
     case PARAM_IN:
     case PARAM_INOUT:
-        return input;
+        return foreign ? output : input;
     case PARAM_OUT:
         return output;
     case PARAM_DIM:
@@ -282,11 +283,13 @@ static const char *const *keys_of(enum param_kind kind)
     return stream;
 }
 
-static int parse_parameter(struct reader *r, const json_t *object, struct param *param)
+static int parse_parameter(struct reader *r, const json_t *object, bool foreign,
+                           struct param *param)
 {
     if (!json_is_object(object))
-        return reader_check_keys(r, object, keys_of(PARAM_STREAM));
-    if (parse_kind(r, object, &param->kind) || reader_check_keys(r, object, keys_of(param->kind)) ||
+        return reader_check_keys(r, object, keys_of(PARAM_STREAM, foreign));
+    if (parse_kind(r, object, &param->kind) ||
+        reader_check_keys(r, object, keys_of(param->kind, foreign)) ||
         parse_identifier(r, object, "name", &param->name))
         return -1;
     if (param->kind == PARAM_STREAM)
@@ -297,7 +300,7 @@ static int parse_parameter(struct reader *r, const json_t *object, struct param 
         return parse_scalar(r, object, param);
     if (param_is_buffer(param) && parse_shape(r, object, param))
         return -1;
-    if (param->kind == PARAM_IN || param->kind == PARAM_INOUT)
+    if (!foreign && (param->kind == PARAM_IN || param->kind == PARAM_INOUT))
         return parse_distribution(r, object, "values", param->dtype, &param->values);
     return 0;
 }
@@ -321,7 +324,7 @@ int parse_parameters(struct reader *r, const json_t *root, struct task *task)
         struct param *param = &task->params[i];
         task->n_params = i + 1;
         size_t back_to_list = reader_index(r, i);
-        if (parse_parameter(r, json_array_get(list, i), param))
+        if (parse_parameter(r, json_array_get(list, i), task->python != NULL, param))
             return -1;
         if (same_name(task, i, param->name) || strcmp(param->name, task->entry) == 0)
             return reader_complain(r, "Give every parameter a name of its own.",

@@ -210,14 +210,15 @@ static int parse_root(struct reader *r, const json_t *root, struct task *task)
 {
     static const char *const keys[] = {"name",    "title",     "entry",    "parameters",
                                        "cases",   "tolerance", "roofline", "workspace_bytes",
-                                       "devices", "$schema",   NULL};
+                                       "devices", "python",    "$schema",  NULL};
     return reader_check_keys(r, root, keys) || parse_name(r, root, &task->name) ||
                    parse_title(r, root, &task->title) ||
                    parse_identifier(r, root, "entry", &task->entry) ||
-                   parse_devices(r, root, task->devices) || parse_parameters(r, root, task) ||
-                   parse_tolerances(r, root, task) || parse_roofline(r, root, task) ||
-                   check_names(r, task) || parse_workspace(r, root, task) ||
-                   parse_cases(r, root, task)
+                   parse_devices(r, root, task->devices) || parse_python(r, root, task) ||
+                   parse_parameters(r, root, task) || parse_tolerances(r, root, task) ||
+                   parse_roofline(r, root, task) || check_names(r, task) ||
+                   parse_workspace(r, root, task) || parse_cases(r, root, task) ||
+                   parse_check_variants(r, task)
                ? -1
                : 0;
 }

@@ -21,6 +21,29 @@ int parse_cases(struct reader *r, const json_t *root, struct task *task);
 int parse_distribution(struct reader *r, const json_t *object, const char *key, enum dtype dtype,
                        struct distribution *ret);
 
+/*
+ * Takes $.python, if there is one: the functions of a foreign task and what is known of what they give.
+ *
+ *   form       "data": entry(data); "arguments": entry(*inputs); "model": entry(*init)(*inputs)
+ *   files      Python files of the folder; the first has the functions, the others can be imported by it
+ *   inputs     function that makes the inputs
+ *   reference  function, or for a model the class
+ *   init       function that gives the arguments of a model's construction; optional
+ *   check      function that decides, in place of the tolerance; optional
+ *   seed       under which models are made
+ *   seeds      the largest that inputs are made with; optional
+ *   double     whether the reference is computed in double precision
+ *   variants   what the first dim, "variant", chooses from; each {"inputs": keyword arguments, "data": STRUCTURE,
+ *              "outputs": STRUCTURE, "init": STRUCTURE}
+ *
+ * A STRUCTURE is {"buffer": PARAMETER}, with "order": the axes of a view of it, or "shape": what the check expects, {"value": number, text, true, false or null},
+ * {"list": [..]}, {"tuple": [..]} or {"dict": {..}}.  Only Python looks into it.
+ */
+int parse_python(struct reader *r, const json_t *root, struct task *task);
+
+/* After the cases: every one has a variant. */
+int parse_check_variants(struct reader *r, const struct task *task);
+
 /* "devices": ["cuda", ...] -> "cuda ..."; "" when the key is absent. */
 int parse_devices(struct reader *r, const json_t *object, char ret[64]);
 

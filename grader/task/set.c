@@ -2,6 +2,7 @@
 #include "set.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,20 +41,33 @@ static int load_one(struct task_set *set, const char *folder, const char *name, 
     return 0;
 }
 
-int task_set_load(const char *folder, struct task_set **ret, kgrade_error *err)
+static int load_folder(struct task_set *set, const char *folder, bool needed, kgrade_error *err)
 {
-    cleanup_task_set struct task_set *set = calloc(1, sizeof *set);
-    if (!set)
-        return fail(err, "out_of_memory", NULL, "No memory for the tasks.");
-    set->references = 1;
     cleanup_dir DIR *dir = opendir(folder);
+    if (!dir && !needed && errno == ENOENT)
+        return 0;
     if (!dir)
         return fail_errno(err, "tasks_unreadable", "Name the folder of tasks with --tasks.",
                           "Cannot open %s", folder);
     for (const struct dirent *e; (e = readdir(dir));)
         if (load_one(set, folder, e->d_name, err))
             return -1;
+    return 0;
+}
+
+int task_set_load(const char *folder, const char *more, struct task_set **ret, kgrade_error *err)
+{
+    cleanup_task_set struct task_set *set = calloc(1, sizeof *set);
+    if (!set)
+        return fail(err, "out_of_memory", NULL, "No memory for the tasks.");
+    set->references = 1;
+    if (load_folder(set, folder, true, err) || (more && load_folder(set, more, false, err)))
+        return -1;
     qsort(set->tasks, set->n, sizeof set->tasks[0], by_name);
+    for (size_t i = 1; i < set->n; i++)
+        if (!strcmp(set->tasks[i - 1]->name, set->tasks[i]->name))
+            return fail(err, "task_twice", "Take it out of one of the folders.",
+                        "%s and %s both have a task %s.", folder, more, set->tasks[i]->name);
     *ret = steal_pointer(&set);
     return 0;
 }

@@ -50,9 +50,9 @@ static const struct dialect cuda = {
     .f8 = "cuda_fp8.h",
 };
 
-/* For the same device as CUDA, and written the same way. */
+/* On AMD's cards, and on CUDA's with other headers; written as CUDA is. */
 static const struct dialect hip = {
-    .device = "cuda",
+    .device = "hip",
     .stream = "hipStream_t",
     .buffer = hip_buffer,
     .elements = {"double", "float", "__half", "__hip_bfloat16", "__hip_fp8_e4m3", "__hip_fp8_e5m2",
@@ -401,15 +401,16 @@ static int write_source(FILE *out, const struct task *task, const char *device,
         return skeleton_write_python(out, task, device, err);
     if (strcmp(device, opencl.device) == 0)
         return write_opencl(out, task, err);
-    return write_cuda(out, task, language && !strcmp(language, "hip") ? &hip : &cuda, err);
+    bool is_hip = !strcmp(device, hip.device) || (language && !strcmp(language, "hip"));
+    return write_cuda(out, task, is_hip ? &hip : &cuda, err);
 }
 
 char *skeleton_source(const struct task *task, const char *device, const char *language,
                       kgrade_error *err)
 {
     bool for_opencl = strcmp(device, opencl.device) == 0;
-    if (!for_opencl && strcmp(device, cuda.device) != 0) {
-        fail(err, "unknown_device", "Use opencl or cuda.",
+    if (!for_opencl && strcmp(device, cuda.device) != 0 && strcmp(device, hip.device) != 0) {
+        fail(err, "unknown_device", "Use opencl, cuda or hip.",
              "There is no skeleton for the device %s.", device);
         return NULL;
     }

@@ -4,7 +4,7 @@
 
 #include "task.h"
 
-/* For device "opencl" or "cuda"; language NULL: what the device's candidates are written in, else "python".  Caller frees.
+/* For device "opencl", "cuda" or "hip"; language NULL: what the device's candidates are written in, else "python".  Caller frees.
  * NULL with `unknown_device`. */
 char *skeleton_source(const struct task *task, const char *device, const char *language,
                       kgrade_error *err);

@@ -1,4 +1,5 @@
 /* The file that a candidate in Python starts from. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../sandbox/base/fail.h"
@@ -114,6 +115,67 @@ static void write_cuda(FILE *out, const struct task *task)
             fprintf(out, "    %s.zero_()\n", task->params[i].name);
 }
 
+/* --- foreign tasks --- */
+
+/* As Python would write it. */
+static void put_structure(FILE *out, const json_t *structure)
+{
+    const char *key = json_object_iter_key(json_object_iter((json_t *)structure));
+    json_t *value = json_object_iter_value(json_object_iter((json_t *)structure)), *item;
+    size_t i;
+    if (json_object_get(structure, "buffer"))
+        key = "buffer";
+    if (key && !strcmp(key, "buffer")) {
+        fprintf(out, "%s", json_string_value(json_object_get(structure, "buffer")));
+    } else if (key && !strcmp(key, "dict")) {
+        fprintf(out, "{");
+        json_object_foreach(value, key, item)
+        {
+            fprintf(out, item == json_object_iter_value(json_object_iter(value)) ? "" : ", ");
+            fprintf(out, "\"%s\": ", key);
+            put_structure(out, item);
+        }
+        fprintf(out, "}");
+    } else if (json_is_array(value)) {
+        bool is_tuple = !strcmp(key, "tuple");
+        fprintf(out, is_tuple ? "(" : "[");
+        json_array_foreach(value, i, item)
+        {
+            fprintf(out, i ? ", " : "");
+            put_structure(out, item);
+        }
+        fprintf(out, is_tuple ? i == 1 ? ",)" : ")" : "]");
+    } else if (json_is_null(value) || json_is_boolean(value)) {
+        fprintf(out, json_is_null(value) ? "None" : json_is_true(value) ? "True" : "False");
+    } else {
+        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+        fprintf(out, "%s", text ? text : "?");
+        free(text);
+    }
+}
+
+static void write_foreign(FILE *out, const struct task *task)
+{
+    const json_t *variant = json_array_get(json_object_get(task->python, "variants"), 0);
+    const char *form = json_string_value(json_object_get(task->python, "form"));
+    bool is_model = !strcmp(form, "model");
+    fprintf(out, "\n");
+    fprintf(out,
+            is_model ? "class %s:\n    def __init__(self, *init):\n        # init is "
+                     : "def %s(%s):\n    # ",
+            task->entry, !strcmp(form, "data") ? "data" : "*inputs");
+    if (is_model) {
+        put_structure(out, json_object_get(variant, "init"));
+        fprintf(out, " in the first case.\n        pass\n\n"
+                     "    def __call__(self, *inputs):\n        # ");
+    }
+    fprintf(out, !strcmp(form, "data") ? "data is " : "inputs are ");
+    put_structure(out, json_object_get(variant, "data"));
+    fprintf(out, " in the first case; to be written or returned: ");
+    put_structure(out, json_object_get(variant, "outputs"));
+    fprintf(out, "\n%s    raise NotImplementedError  # YOUR WORK\n", is_model ? "    " : "");
+}
+
 int skeleton_write_python(FILE *out, const struct task *task, const char *device, kgrade_error *err)
 {
     const struct param *stream = skeleton_stream(task);
@@ -122,7 +184,9 @@ int skeleton_write_python(FILE *out, const struct task *task, const char *device
         return fail(err, "task_not_for_device", "Give the task a parameter of kind stream.",
                     "The task %s passes no queue, so OpenCL cannot run it.", task->name);
     put_docstring(out, task);
-    if (for_opencl)
+    if (task->python)
+        write_foreign(out, task);
+    else if (for_opencl)
         write_opencl(out, task, stream);
     else
         write_cuda(out, task);

@@ -12,7 +12,7 @@
 #include "../hash.h"
 
 #define MAX_OPTIONAL_FILES 32
-#define MAX_FILES (MANDATORY_FILES + MAX_OPTIONAL_FILES)
+#define MAX_FILES (MANDATORY_FILES + TASK_MAX_PYTHON_FILES + MAX_OPTIONAL_FILES)
 #define BASELINE_PREFIX "baseline."
 #define REFERENCE "reference.c"
 #define REFERENCE_PREFIX "reference."
@@ -85,6 +85,7 @@ void task_free(struct task *task)
     }
     expr_free(task->roofline_bytes);
     expr_free(task->roofline_operations);
+    json_decref(task->python);
     free(task);
 }
 
@@ -140,7 +141,7 @@ const struct bytes *task_file(const struct task *task, const char *name)
     return NULL;
 }
 
-/* What is read of a task's folder: these three files first. */
+/* What is read of a task's folder: these three files first, the last not of a foreign task. */
 enum { FILE_TASK, FILE_STATEMENT, FILE_REFERENCE, MANDATORY_FILES };
 
 struct files {
@@ -214,6 +215,49 @@ static int read_optional_files(const char *folder, struct files *files, kgrade_e
     return result;
 }
 
+/* The Python of a foreign task, but for what is read as any reference. */
+static int read_python_files(const char *folder, const json_t *python, struct files *files,
+                             kgrade_error *err)
+{
+    const json_t *list = json_object_get(python, "files");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (!begins_with(name, REFERENCE_PREFIX) && read_file(folder, name, files, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Every file that is named has been read. */
+static int check_python_files(const struct task *task, const char *folder, kgrade_error *err)
+{
+    const json_t *list = json_object_get(task->python, "files");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        const struct bytes *content = task_file(task, name);
+        json_auto_t *text = content ? json_stringn((char *)content->data, content->size) : NULL;
+        if (!text)
+            return fail(err, "task_invalid", "Put the file beside task.json, as UTF-8 text.",
+                        "%s/%s, which task.json names, is no text file.", folder, name);
+    }
+    return 0;
+}
+
+char *task_python_files(const struct task *task)
+{
+    const json_t *list = json_object_get(task->python, "files");
+    json_auto_t *files = json_object();
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        const struct bytes *content = task_file(task, name);
+        if (!content ||
+            json_object_set_new(files, name, json_stringn((char *)content->data, content->size)))
+            return NULL;
+    }
+    json_auto_t *bundle = json_pack("{s:O}", "files", files);
+    return bundle ? json_dumps(bundle, JSON_COMPACT) : NULL;
+}
+
 static void hash_all(const struct files *files, char ret[HASH_HEX])
 {
     struct hash_part list[2 * MAX_FILES];
@@ -264,9 +308,7 @@ int task_load(const char *folder, struct task **ret, kgrade_error *err)
         calloc(MAX_FILES, sizeof *files.list), 0};
     if (!files.list)
         return fail(err, "out_of_memory", NULL, "No memory for a task.");
-    if (read_file(plain, "task.json", &files, err) ||
-        read_file(plain, "statement.md", &files, err) || read_file(plain, REFERENCE, &files, err) ||
-        read_optional_files(plain, &files, err))
+    if (read_file(plain, "task.json", &files, err) || read_file(plain, "statement.md", &files, err))
         return -1;
 
     cleanup_free char *origin = NULL;
@@ -277,6 +319,11 @@ int task_load(const char *folder, struct task **ret, kgrade_error *err)
     const struct bytes *json = &files.list[FILE_TASK].content;
     cleanup_task struct task *task = NULL;
     if (task_parse((const char *)json->data, json->size, origin, &task, err))
+        return -1;
+    if (task->python ? read_python_files(plain, task->python, &files, err)
+                     : read_file(plain, REFERENCE, &files, err))
+        return -1;
+    if (read_optional_files(plain, &files, err))
         return -1;
     /* "." and ".." say nothing about the folder's name. */
     const char *name = last_component(plain);
@@ -290,6 +337,8 @@ int task_load(const char *folder, struct task **ret, kgrade_error *err)
     task->n_files = files.n;
     task->files = steal_pointer(&files.list);
     files.n = 0;
+    if (check_python_files(task, plain, err))
+        return -1;
     *ret = steal_pointer(&task);
     return 0;
 }

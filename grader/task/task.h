@@ -25,6 +25,7 @@
 #define TASK_MAX_HIDDEN_RANGES 8
 #define TASK_MAX_TOLERANCES 8
 #define TASK_MAX_FILE_BYTES (256u << 10)
+#define TASK_MAX_PYTHON_FILES 8
 #define TASK_MAX_CASE_BYTES (64ull << 30) /* all buffers of one case together */
 #define TASK_MAX_DIM (1ll << 40)          /* value of an i64 dim; an i32 dim ends at INT32_MAX */
 
@@ -130,7 +131,14 @@ struct task {
     struct expr *roofline_operations; /* useful arithmetic operations of one call */
     uint64_t workspace_bytes;         /* what a candidate may allocate on the device */
     char devices[64];                 /* devices the task is for; "" for all */
+    /* Of a foreign task, whose inputs and answers come from Python: the member "python" of task.json, see parse.h; inputs
+     * have no distribution then.  NULL: none. */
+    json_t *python;
 };
+
+/* The files of a foreign task, as a JSON object {"files": {NAME: TEXT, ...}}; NULL without memory, or when the task was
+ * parsed from text.  The caller frees. */
+char *task_python_files(const struct task *task);
 
 /* Reads tasks/NAME.  Every error names the file, the line or the JSON path, and the fix. Codes:
  * `unknown_task` (no such folder), `task_invalid`. */

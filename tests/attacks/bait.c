@@ -96,7 +96,7 @@ void bait_lay(struct bait *bait, const char *folder, const char *cache)
     snprintf(bait->socket_file, sizeof bait->socket_file, "%.80s/socket", folder);
     snprintf(bait->shared, sizeof bait->shared, "/kgrade-bait-%d", getpid());
     snprintf(bait->abstract_name, sizeof bait->abstract_name, "kgrade-bait-%d", getpid());
-    snprintf(bait->planted, sizeof bait->planted, "kgrade-planted-%d", getpid());
+    snprintf(bait->planted, sizeof bait->planted, "kgrade-planted-%d-", getpid());
     bait->planted_key = 0x6b000000 + getpid();
 
     char shared[96];

@@ -34,6 +34,66 @@ bool check_accepted(const kgrade_result *result)
            !strcmp(candidate_text(json_object_get(json, "reason"), "code"), "too_noisy");
 }
 
+static json_t *as_json(const struct outcome *o)
+{
+    if (o->result)
+        return json_loads(kgrade_result_json(o->result), JSON_REJECT_DUPLICATES, NULL);
+    return json_pack("{s:s, s:{s:s, s:s, s:s}, s:i}", "verdict", "not_taken", "reason", "code",
+                     o->error.code, "message", o->error.message, "hint", o->error.hint, "score", 0);
+}
+
+bool check_machine_was_busy(const struct outcome *o)
+{
+    if (!o->result)
+        return false;
+    json_auto_t *json = json_loads(kgrade_result_json(o->result), 0, NULL);
+    const json_t *reason = json_object_get(json, "reason");
+    const char *code = candidate_text(reason, "code");
+    switch (kgrade_result_verdict(o->result)) {
+    case KGRADE_TIMEOUT:
+        return true;
+    case KGRADE_UNRESOLVED:
+        return !strcmp(code, "too_noisy");
+    case KGRADE_SUSPECT:
+        return !strcmp(code, "clocks_disagree");
+    case KGRADE_BUILD_FAILED:
+        return !strcmp(code, "build_timeout");
+    case KGRADE_INFRASTRUCTURE_ERROR:
+        return json_is_true(json_object_get(reason, "retryable"));
+    case KGRADE_ACCEPTED:
+    case KGRADE_WRONG_ANSWER:
+    case KGRADE_REFUSED:
+    case KGRADE_RUNTIME_ERROR:
+    default:
+        return false;
+    }
+}
+
+static bool is_verdict_expected(const struct outcome *o, const char *verdict, const json_t *expect)
+{
+    const json_t *single = json_object_get(expect, "verdict"),
+                 *more = json_object_get(expect, "verdicts");
+    return candidate_is_one_of(verdict, single, more) ||
+           (o->result && check_accepted(o->result) &&
+            candidate_is_one_of("accepted", single, more));
+}
+
+static bool is_code_expected(const char *verdict, const char *code, const json_t *expect)
+{
+    return strcmp(verdict, candidate_text(expect, "verdict")) != 0 ||
+           candidate_is_one_of(code, json_object_get(expect, "code"),
+                               json_object_get(expect, "codes"));
+}
+
+bool check_expected(const struct outcome *o, const json_t *expect)
+{
+    json_auto_t *json = as_json(o);
+    const char *verdict = candidate_text(json, "verdict");
+    return is_verdict_expected(o, verdict, expect) &&
+           is_code_expected(verdict, candidate_text(json_object_get(json, "reason"), "code"),
+                            expect);
+}
+
 /* A reason that an author can act upon. */
 static void check_reason(struct run *run, const json_t *expect, const char *verdict,
                          const json_t *reason)
@@ -41,8 +101,7 @@ static void check_reason(struct run *run, const json_t *expect, const char *verd
     const char *code = candidate_text(reason, "code"), *message = candidate_text(reason, "message");
     const char *hint = candidate_text(reason, "hint"), *log = candidate_text(reason, "log");
     bool first = !strcmp(verdict, candidate_text(expect, "verdict"));
-    if (first && !candidate_is_one_of(code, json_object_get(expect, "code"),
-                                      json_object_get(expect, "codes")))
+    if (!is_code_expected(verdict, code, expect))
         run_complain(run, "the reason is \"%s\"", code);
     if (json_object_get(expect, "forbidden_codes") &&
         candidate_is_one_of(code, NULL, json_object_get(expect, "forbidden_codes")))
@@ -113,14 +172,6 @@ static void check_score(struct run *run, const json_t *expect, const char *verdi
         run_complain(run, "the score of %g is better than an honest one could be", score);
 }
 
-static json_t *as_json(const struct outcome *o)
-{
-    if (o->result)
-        return json_loads(kgrade_result_json(o->result), JSON_REJECT_DUPLICATES, NULL);
-    return json_pack("{s:s, s:{s:s, s:s, s:s}, s:i}", "verdict", "not_taken", "reason", "code",
-                     o->error.code, "message", o->error.message, "hint", o->error.hint, "score", 0);
-}
-
 void check_outcome(struct run *run, const json_t *expect, const char *source,
                    const struct outcome *outcome)
 {
@@ -135,11 +186,7 @@ void check_outcome(struct run *run, const json_t *expect, const char *source,
     double score = json_number_value(json_object_get(json, "score"));
     printf(RUN_INDENT "%s %s score %.3g: %s %s\n", verdict, candidate_text(reason, "code"), score,
            candidate_text(reason, "message"), candidate_text(reason, "hint"));
-    const json_t *single = json_object_get(expect, "verdict"),
-                 *more = json_object_get(expect, "verdicts");
-    bool noisy = outcome->result && check_accepted(outcome->result);
-    if (!candidate_is_one_of(verdict, single, more) &&
-        !(candidate_is_one_of("accepted", single, more) && noisy))
+    if (!is_verdict_expected(outcome, verdict, expect))
         run_complain(run, "the verdict is \"%s\", not \"%s\"", verdict,
                      candidate_text(expect, "verdict"));
     if (outcome->result &&

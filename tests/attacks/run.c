@@ -58,6 +58,56 @@ void run_grade(struct run *run, const char *folder, const char *file, const char
         ret->result = NULL;
 }
 
+bool run_once_more(const struct outcome *outcome, const json_t *expect, unsigned *tries)
+{
+    if (!check_machine_was_busy(outcome) || check_expected(outcome, expect) ||
+        ++*tries > RUN_BUSY_RETRIES)
+        return false;
+    printf(RUN_INDENT "%s: once more\n",
+           kgrade_verdict_name(kgrade_result_verdict(outcome->result)));
+    return true;
+}
+
+bool run_open_engine(struct run *run, const kgrade_options *options)
+{
+    kgrade_error error;
+    run->options = *options;
+    if (!kgrade_open(options, &run->engine, &error))
+        return true;
+    printf("%s: %s %s\n", error.code, error.message, error.hint);
+    return false;
+}
+
+static void grade_patiently(struct run *run, const char *folder, const char *file, const char *task,
+                            char **ret_source, struct outcome *ret)
+{
+    kgrade *engine = run->engine;
+    const kgrade_options options = run->options;
+    kgrade_options patient = options;
+    patient.build_timeout_s = patient.record_timeout_s = patient.replay_timeout_s = RUN_PATIENCE_S;
+    if (!run_open_engine(run, &patient))
+        exit(1);
+    run_grade(run, folder, file, task, ret_source, ret);
+    kgrade_close(run->engine);
+    run->engine = engine;
+    run->options = options;
+}
+
+void run_grade_settled(struct run *run, const char *folder, const char *file, const char *task,
+                       const json_t *expect, char **ret_source, struct outcome *ret)
+{
+    unsigned tries = 0;
+    run_grade(run, folder, file, task, ret_source, ret);
+    while (run_once_more(ret, expect, &tries)) {
+        kgrade_verdict verdict = kgrade_result_verdict(ret->result);
+        bool slow = verdict == KGRADE_TIMEOUT || verdict == KGRADE_BUILD_FAILED;
+        free(*ret_source);
+        *ret_source = NULL;
+        outcome_free(ret);
+        (slow ? grade_patiently : run_grade)(run, folder, file, task, ret_source, ret);
+    }
+}
+
 bool run_has_device(struct run *run)
 {
     bool works = false;

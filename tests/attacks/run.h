@@ -11,10 +11,13 @@
 
 #define RUN_INDENT "       "
 #define RUN_SKIPPED 77
-#define RUN_QUIET_SECONDS 5 /* for what ends after a grade */
+#define RUN_BUSY_RETRIES 4
+#define RUN_PATIENCE_S 90    /* for each step of what was too slow for the short limits */
+#define RUN_QUIET_SECONDS 30 /* for what ends after a grade */
 
 struct run {
     kgrade *engine;
+    kgrade_options options; /* that it was opened with */
     struct bait bait;
     char *facts;            /* bait_facts */
     char tasks[160];        /* the folder of tasks */
@@ -32,6 +35,9 @@ void run_complain(struct run *run, const char *format, ...) __attribute__((forma
 
 /* Of the engines; without tasks, which are run->tasks.  Short: the point is that they hold, not how long they are. */
 extern kgrade_options run_limits;
+
+/* Opens run->engine with these; false after a message. */
+bool run_open_engine(struct run *run, const kgrade_options *options);
 
 /* Lays the baits and makes the tasks; they go again with run_clear_scene.  Exit on failure. */
 void run_set_scene(struct run *run);
@@ -59,6 +65,15 @@ void outcome_free(struct outcome *outcome);
 void run_grade(struct run *run, const char *folder, const char *file, const char *task,
                char **ret_source, struct outcome *ret);
 
+/* Whether the outcome is none of `expect`'s but is about the machine, which comes to such a one with any candidate when it is
+ * held up; RUN_BUSY_RETRIES times. */
+bool run_once_more(const struct outcome *outcome, const json_t *expect, unsigned *tries);
+
+/* The same as run_grade, once more when run_once_more says so: what was too slow in an engine of its own that waits longer.
+ * *ret_source and *ret are empty before. */
+void run_grade_settled(struct run *run, const char *folder, const char *file, const char *task,
+                       const json_t *expect, char **ret_source, struct outcome *ret);
+
 /* Everything that expect.json and the rules of the suite demand of an outcome; complains.  `source` is what the author has
  * written himself, so that it may come back. */
 void check_outcome(struct run *run, const json_t *expect, const char *source,
@@ -66,5 +81,9 @@ void check_outcome(struct run *run, const json_t *expect, const char *source,
 
 /* Right, or right but timed while the machine was busy with something else. */
 bool check_accepted(const kgrade_result *result);
+/* Whether the verdict, and the code that goes with it, are some that `expect` allows. */
+bool check_expected(const struct outcome *outcome, const json_t *expect);
+/* Whether the verdict says that the machine was too busy, or held up. */
+bool check_machine_was_busy(const struct outcome *outcome);
 
 #endif

@@ -23,7 +23,7 @@
 #include "forge.h"
 #include "run.h"
 
-#define HONEST_EVERY 10 /* cases; a grade takes seconds */
+#define HONEST_EVERY 25 /* cases; a grade takes seconds */
 #define HONEST_TASK "short_add"
 #define CANDIDATE "candidate.c"
 #define PYTHON_CANDIDATE "candidate.py"
@@ -52,7 +52,8 @@ static bool grade_honest(struct run *run)
     cleanup_outcome struct outcome outcome = {0};
     snprintf(folder, sizeof folder, "%s/honest/honest", run->suite);
     cleanup_free char *source = NULL;
-    run_grade(run, folder, CANDIDATE, HONEST_TASK, &source, &outcome);
+    json_auto_t *expect = json_pack("{s:s}", "verdict", "accepted");
+    run_grade_settled(run, folder, CANDIDATE, HONEST_TASK, expect, &source, &outcome);
     if (!outcome.result) {
         printf(RUN_INDENT "the honest candidate: %s: %s\n", outcome.error.code,
                outcome.error.message);
@@ -93,10 +94,14 @@ static void grade_case(struct run *run, const char *folder, const json_t *expect
         snprintf(first, sizeof first, "%s/%s", run->suite, after);
         run_grade(run, first, CANDIDATE, task, &planting, &planted);
     }
+    unsigned tries = 0;
     if (json_object_get(expect, "forge"))
-        grade_forgery(run, expect, ret);
+        do {
+            outcome_free(ret);
+            grade_forgery(run, expect, ret);
+        } while (run_once_more(ret, expect, &tries));
     else
-        run_grade(run, folder, file_of(expect), task, ret_source, ret);
+        run_grade_settled(run, folder, file_of(expect), task, expect, ret_source, ret);
 }
 
 /* 0 as expected, 1 not, RUN_SKIPPED. */
@@ -130,13 +135,10 @@ static int run_all(struct run *run, char **folders, int n)
 {
     int failed = 0, done = 0;
     struct world before = world_look(WORLD_ALL, &run->bait);
-    kgrade_error error;
     kgrade_options options = run_limits;
     options.tasks = run->tasks;
-    if (kgrade_open(&options, &run->engine, &error)) {
-        printf("%s: %s %s\n", error.code, error.message, error.hint);
+    if (!run_open_engine(run, &options))
         return 1;
-    }
     if (!grade_honest(run)) {
         printf("An honest candidate is not accepted to begin with.\n");
         failed++;

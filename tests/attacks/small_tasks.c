@@ -12,6 +12,7 @@
 
 #define MAX_PATH 4096
 #define MAX_REFERENCE_BYTES (1u << 20)
+#define FOREIGN "blend_rows" /* a task whose reference is in Python; small already */
 
 static const struct {
     const char *name, *original, *cases;
@@ -20,6 +21,9 @@ static const struct {
      "{\"correctness\": [{\"n\": 1000}], \"benchmark\": [{\"n\": 65536}]}"},
     {"timed_add", "vector_add",
      "{\"correctness\": [{\"n\": 131072}], \"benchmark\": [{\"n\": 262144}]}"},
+    /* Two cases are two drawings of samples that are judged. */
+    {"twice_timed_add", "vector_add",
+     "{\"correctness\": [{\"n\": 131072}], \"benchmark\": [{\"n\": 262144}, {\"n\": 196608}]}"},
     {"sized_add", "vector_add",
      "{\"correctness\": [{\"n\": 1000}], \"benchmark\": [{\"n\": 65536}, {\"n\": 262144}],"
      " \"hidden\": [{\"count\": 1, \"n\": [2000, 60000]}]}"},
@@ -103,6 +107,9 @@ void small_tasks_make(const struct bait *bait)
         make_one(from, to, tasks[i].name, tasks[i].cases);
         make_reference(from, to, bait);
     }
+    snprintf(to, sizeof to, "%s/tasks/" FOREIGN, bait->folder);
+    if (symlink(KGRADE_SOURCE_DIR "/tests/foreign/" FOREIGN, to))
+        die(to);
 }
 
 void small_tasks_remove(const struct bait *bait)

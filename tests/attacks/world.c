@@ -44,6 +44,8 @@ __attribute__((format(printf, 2, 3))) static void add_format(struct world *w, co
 
 void world_enter(void)
 {
+    /* What we were started with is none of ours: others may rename or remove it. */
+    close_range(STDERR_FILENO + 1, ~0u, 0);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
         perror("prctl");
     if (unshare(CLONE_NEWNS) == 0 && (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -184,13 +186,24 @@ static void note_descendants(const struct process *all, size_t n)
             seen.pids[seen.n++] = all[i].pid;
 }
 
+/* A number that has been given to somebody else since. */
+static bool is_anothers(const struct process *all, size_t n, pid_t pid)
+{
+    for (size_t i = 0; i < n; i++)
+        if (all[i].pid == pid)
+            return !descends(all, n, pid, getpid());
+    return false;
+}
+
 /* The spawner of process P calls its group kgrade-P-N. */
-static void look_at_groups_in(struct world *w, const char *path)
+static void look_at_groups_in(struct world *w, const char *path, const struct process *all,
+                              size_t n)
 {
     cleanup_dir DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {
         int pid;
-        if (sscanf(entry->d_name, "kgrade-%d-", &pid) == 1 && was_seen(pid))
+        if (sscanf(entry->d_name, "kgrade-%d-", &pid) == 1 && was_seen(pid) &&
+            !is_anothers(all, n, pid))
             add_format(w, "control group %s/%s", path, entry->d_name);
     }
 }
@@ -204,7 +217,7 @@ static void look_at_cgroups(struct world *w)
     note_descendants(all, n);
     find_own_cgroup(own);
     for (int i = 0; i < 2 && *own; i++) {
-        look_at_groups_in(w, own);
+        look_at_groups_in(w, own, all, n);
         char *slash = strrchr(own, '/');
         if (slash)
             *slash = 0;

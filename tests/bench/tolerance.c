@@ -249,7 +249,7 @@ int main(int argc, char **argv)
     kgrade_error err;
     if (!mkdtemp(folder))
         die(folder, NULL);
-    if (argc == 1 && task_set_load(KGRADE_SOURCE_DIR "/tasks", &tasks, &err))
+    if (argc == 1 && task_set_load(KGRADE_SOURCE_DIR "/tasks", NULL, &tasks, &err))
         die("the tasks", &err);
     printf("the error in tolerances: at most 1 passes\n%-14s %-26s %12s %12s   %s\n", "task",
            "arithmetic", "element", "norm", "passes");

@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 import zlib
 
-from common import TIMEOUT_S
-
+BROWSER_TRIES = 3
+BROWSER_TIMEOUT_S = 120
 PICTURES = os.environ.get("KGRADE_TEST_PICTURES")  # a folder that keeps the screenshots, to be looked at
 
 
@@ -73,15 +73,23 @@ class Browsing:
     PHONE, DESKTOP = 390, 1280
 
     def browse(self, page, *arguments):
-        profile = tempfile.mkdtemp(dir=self.folder.name)
-        ran = subprocess.run(
-            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--hide-scrollbars", "--force-device-scale-factor=1", "--no-first-run", f"--user-data-dir={profile}",
-             *arguments, "file://" + page],
-            capture_output=True, text=True, timeout=4 * TIMEOUT_S, stdin=subprocess.DEVNULL,
-        )
-        self.assertEqual(ran.returncode, 0, ran.stderr)
-        return ran.stdout
+        """What the browser prints.  It is another's program, and may crash or hang while it starts: then it is started again."""
+        for _ in range(BROWSER_TRIES):
+            profile = tempfile.mkdtemp(dir=self.folder.name)
+            try:
+                ran = subprocess.run(
+                    [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     "--hide-scrollbars", "--force-device-scale-factor=1", "--no-first-run", f"--user-data-dir={profile}",
+                     *arguments, "file://" + page],
+                    capture_output=True, text=True, timeout=BROWSER_TIMEOUT_S, stdin=subprocess.DEVNULL,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired as hung:
+                said = str(hung)
+                continue
+            if ran.returncode == 0:
+                return ran.stdout
+            said = ran.stderr
+        self.fail(said)
 
     def measure_all(self, places, before=""):
         """Of each page and width: the widths that it takes in a frame of that width, and what sticks out of it or lies on

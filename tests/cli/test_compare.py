@@ -11,11 +11,17 @@ VERDICTS = {
 }  # fmt: skip
 
 
+TRIES = 4  # on a machine that is too busy to time anything
+
+
 class Compare(Case):
     def test_a_report(self):
-        result = run("compare", EXAMPLE, EXAMPLE, "--task", "vector_add", "--json", *BRIEFLY)
-        self.assertIn(result.returncode, (0, 1), result.stderr)
-        report = json.loads(result.stdout)
+        for _ in range(TRIES):
+            result = run("compare", EXAMPLE, EXAMPLE, "--task", "vector_add", "--json", *BRIEFLY)
+            self.assertIn(result.returncode, (0, 1), result.stderr)
+            report = json.loads(result.stdout)
+            if not report["reason"] or report["reason"]["code"] != "too_noisy":
+                break
         self.assertIn(report["verdict"], VERDICTS)
         self.assertEqual(result.returncode, report["verdict"] == "unresolved")
         self.assertEqual(report["a"], report["b"])

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 
-from common import KGRADE, Case, main, run
+from common import KGRADE, TIMEOUT_S, Case, main, run
 
 PAGE = 4096
 
@@ -151,7 +151,7 @@ class Backup(Database):
     def test_no_room(self):
         self.fill(20000).close()
         limit = f"ulimit -f 64; trap '' XFSZ; exec {KGRADE} db backup {self.path} {self.copy}"
-        result = subprocess.run(["sh", "-c", limit], capture_output=True, text=True, timeout=60)
+        result = subprocess.run(["sh", "-c", limit], capture_output=True, text=True, timeout=TIMEOUT_S)
         self.assert_exit(result, 3)
         self.assertIn("backup_failed", result.stderr)
         self.assertFalse([n for n in os.listdir(self.folder.name) if n.startswith("copy")])

@@ -2,10 +2,11 @@
 
 import json
 import os
+import shutil
 import tempfile
 import unittest
 
-from common import BRIEFLY, DOUBTS, HERE, SOURCE_DIR, Case, main, run
+from common import BRIEFLY, CACHE, DOUBTS, HERE, MORE_SAMPLES, SOURCE_DIR, Case, main, run
 
 PYTHON = "/usr/bin/python3"
 EXAMPLE = os.path.join(SOURCE_DIR, "deploy", "example", "vector_add.py")
@@ -98,6 +99,133 @@ class Python(Case):
         (check,) = check_of("/bin/true")
         self.assertFalse(check["ok"])
         self.assertIn("does not run as Python", check["detail"])
+
+
+def frameworks():
+    """Of the interpreter; empty: it does not serve the device."""
+    return "".join(c["detail"] for c in check_of(PYTHON))
+
+
+FOREIGN = os.path.join(SOURCE_DIR, "tests", "foreign")
+WITH_PYTHON = ("--python", PYTHON, "--isolation", "reduced")
+
+
+class Foreign(Case):
+    """Problems whose inputs and reference are in Python."""
+
+    @classmethod
+    def setUpClass(cls):
+        if "pyopencl" not in frameworks():
+            raise unittest.SkipTest("Debian's Python has no PyOpenCL; install python3-pyopencl")
+
+    def describe(self, name, changes=()):
+        """A copy of the problem with texts of its files replaced; what describe-task says of it, and task.json."""
+        with tempfile.TemporaryDirectory() as parent:
+            folder = shutil.copytree(os.path.join(FOREIGN, name), os.path.join(parent, name), ignore=lambda *_: ["task.json"])
+            for file, before, after in changes:
+                path = os.path.join(folder, file)
+                with open(path) as f:
+                    text = f.read()
+                self.assertIn(before, text)
+                with open(path, "w") as f:
+                    f.write(text.replace(before, after))
+            result = run("describe-task", folder, *WITH_PYTHON)
+            path = os.path.join(folder, "task.json")
+            if not os.path.exists(path):
+                return result, None
+            with open(path) as f:
+                return result, json.load(f)
+
+    def test_description(self):
+        result, task = self.describe("blend_rows")
+        self.assert_exit(result, 0)
+        with open(os.path.join(FOREIGN, "blend_rows", "task.json")) as f:
+            self.assertEqual(task, json.load(f))
+
+    def test_what_cannot_be_a_task(self):
+        reference, problem, drawing = "reference.py", "problem.json", "drawing.py"
+        for code, changes in {
+            "inputs_fixed": [(drawing, "default_rng(seed)", "default_rng(1)")],
+            "inputs_random": [(drawing, "default_rng(seed)", "default_rng()")],
+            "reference_random": [(reference, "* x + y", "* x + numpy.random.default_rng().random()")],
+            "reference_failed": [(reference, "    output[...]", "    raise ValueError('not today')\n    output[...]")],
+            "inputs_unsupported": [(reference, '{"factor": 2.0}', "object()")],
+            "problem_invalid": [(problem, '"inputs"', '"input"')],
+            "task_invalid": [(problem, '"name": "blend_rows"', '"name": "Blend Rows"')],
+        }.items():
+            with self.subTest(code):
+                result, task = self.describe("blend_rows", changes)
+                self.assert_exit(result, 1)
+                self.assertIn(f"[{code}]", result.stderr)
+                self.assertIsNone(task)
+                if code == "reference_failed":
+                    self.assertIn("ValueError: not today (reference.py, line 11, in blend)", result.stderr)
+
+    def test_an_output_whose_contents_count(self):
+        _, task = self.describe("blend_rows", [
+            ("reference.py", 'numpy.empty((rows, cols), "float32")', "draw(seed + 2, rows, cols)"),
+            ("reference.py", "    output[...] =", "    output[...] +="),
+            ("problem.json", '"check": "is_blend",', ""),
+        ])
+        self.assertEqual([p["kind"] for p in task["parameters"][:3]], ["in", "in", "inout"])
+
+    def test_an_output_that_the_reference_does_not_write(self):
+        _, task = self.describe("blend_rows", [
+            ("reference.py", "    output[...] = settings[\"factor\"] * x + y\n    return output",
+             "    return (settings[\"factor\"] * x + y).astype(\"float64\")[None]"),
+            ("problem.json", '"form"', '"output": "last",\n  "seeds": 9,\n  "form"'),
+        ])
+        self.assertEqual([(p["kind"], p.get("dtype")) for p in task["parameters"][:3]], [("in", "f32"), ("in", "f32"), ("out", "f32")])
+        self.assertEqual(task["python"]["variants"][0]["outputs"], {"buffer": "in2", "shape": [1, 3, 5]})
+        self.assertEqual(task["python"]["seeds"], 9)
+
+    def grade(self, name, *changes):
+        """The result; what a busy machine was the cause of is tried again."""
+        for samples in ("20", *MORE_SAMPLES):
+            result = self.grade_once(name, samples, changes)
+            if result["verdict"] != "infrastructure_error" or not result["reason"]["retryable"]:
+                break
+        return result
+
+    def grade_once(self, name, samples, changes):
+        with open(os.path.join(FOREIGN, name, "baseline.opencl.py")) as f:
+            text = f.read()
+        for before, after in changes:
+            self.assertIn(before, text)
+            text = text.replace(before, after)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "candidate.py")
+            with open(path, "w") as f:
+                f.write(text)
+            return json.loads(run("grade", path, "--task", name, "--tasks", FOREIGN, "--json", *WITH_PYTHON, "--cache", CACHE.name,
+                                  "--max-samples", samples).stdout)
+
+    def test_data(self):
+        result = self.grade("blend_rows")
+        self.assertIn(result["verdict"], {"accepted", *DOUBTS}, result["reason"])
+        self.assertTrue(all(case["correctness"] for case in result["cases"]), result["cases"])
+
+    def test_model(self):
+        if "torch" not in frameworks():
+            self.skipTest("Debian's Python has no PyTorch; install python3-torch")
+        _, task = self.describe("gated_layer")
+        with open(os.path.join(FOREIGN, "gated_layer", "task.json")) as f:
+            self.assertEqual(task, json.load(f))
+        result = self.grade("gated_layer")
+        self.assertIn(result["verdict"], {"accepted", *DOUBTS}, result["reason"])
+        # The weights are those of the reference, or the answer is wrong.
+        result = self.grade("gated_layer", ("torch.rand(features)", "torch.rand(features + 1)[1:]"))
+        self.assertEqual((result["verdict"], result["reason"]["code"]), ("wrong_answer", "wrong_values"))
+
+    def test_no_interpreter(self):
+        result = run("describe-task", os.path.join(FOREIGN, "blend_rows"), "--isolation", "reduced", "--python", "")
+        self.assert_exit(result, 1)
+        self.assertIn("[no_python]", result.stderr)
+
+    def test_a_device_without_python(self):
+        result = run("describe-task", os.path.join(FOREIGN, "blend_rows"), *WITH_PYTHON, "--device", "hip")
+        self.assert_exit(result, 1)
+        self.assertIn("[device_without_python]", result.stderr)
 
 
 if __name__ == "__main__":

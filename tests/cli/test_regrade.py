@@ -16,7 +16,51 @@ from common import BRIEFLY, EXAMPLE, KGRADE, Case, main, processes_of, run
 
 # Verdicts of a right candidate on a machine that may be busy.
 RIGHT = {"accepted", "unresolved", "suspect"}
-PATIENCE_S = 60
+PYTHON = "/usr/bin/python3"  # whose modules are Debian's
+
+# A problem as GPU MODE has them, for NumPy and PyOpenCL, with a solution.
+PROBLEM = {
+    "task.yml": """
+files:
+  - {name: submission.py, source: "@SUBMISSION@"}
+  - {name: task.py, source: task.py}
+  - {name: reference.py, source: reference.py}
+lang: py
+ranking_by: geom
+tests: [{size: 33, seed: 7}]
+benchmarks: [{size: 4096, seed: 9}]
+""",
+    "task.py": "FACTOR = 2\n",
+    "reference.py": """
+import numpy
+from task import FACTOR
+
+def generate_input(size, seed):
+    return numpy.random.default_rng(seed).random(size, numpy.float32), numpy.empty(size, numpy.float32)
+
+def ref_kernel(data):
+    data[1][...] = FACTOR * data[0] + 1
+    return data[1]
+
+def check_implementation(data, output):
+    return bool(numpy.allclose(output, ref_kernel(data))), ""
+""",
+    "solutions/correct/good.py": """
+import numpy, pyopencl
+from task import FACTOR
+
+SOURCE = "kernel void scale(global const float *x, global float *y, float f) { int i = get_global_id(0); y[i] = f * x[i] + 1; }"
+kernels = []
+
+def custom_kernel(data):
+    x, y = data
+    if not kernels:
+        kernels.append(pyopencl.Program(x.queue.context, SOURCE).build().scale)
+    kernels[0](x.queue, (y.size,), None, x.data, y.data, numpy.float32(FACTOR))
+    return y
+""",
+}
+PATIENCE_S = 300
 MANY, SLOW = 5, 4
 
 
@@ -68,6 +112,37 @@ class Regrade(Case):
             self.assertEqual(plan["entries"]["chosen"], chosen)
         self.assertEqual(self.rows("SELECT count(*) FROM results"), [(0,)])
         self.assertIn("Nothing was graded", self.regrade(self.board, "--plan").stdout)
+
+    def test_example(self):
+        """The board that the README shows can be regraded, and its picture is of the figures that lie beside it."""
+        example = os.path.dirname(EXAMPLE)
+        board, tasks = os.path.join(example, "board"), os.path.join(example, "tasks")
+        plan = self.run_json("regrade", board, "--tasks", tasks, "--out", self.out, "--plan", "--json", "--isolation", "reduced")
+        self.assertEqual(plan["entries"]["total"], 10)
+        self.assertLessEqual({skip["code"] for skip in plan["skipped"]}, {"needs_python"})
+        self.assertEqual([note.split(":")[0] for note in plan["sources"][0]["notes"]], ["GELU, timed from outside was timed by"])
+        drawn = subprocess.run([os.path.join(example, "chart"), os.path.join(example, "regraded.csv")], capture_output=True, check=True)
+        with open(os.path.join(example, "board.svg"), "rb") as f:
+            self.assertEqual(drawn.stdout, f.read())
+
+    def test_problem(self):
+        """A problem in Python becomes a task, an entry is judged by its own functions, and nothing is described twice."""
+        problem = os.path.join(os.path.dirname(self.board), "scale_py")
+        for name, text in PROBLEM.items():
+            os.makedirs(os.path.dirname(os.path.join(problem, name)), exist_ok=True)
+            with open(os.path.join(problem, name), "w") as f:
+                f.write(text)
+        if subprocess.run([PYTHON, "-c", "import numpy, pyopencl"], capture_output=True).returncode:
+            self.skipTest("Debian's Python has no PyOpenCL; install python3-pyopencl")
+        python = ["--python", PYTHON]
+        first = self.regrade(problem, *python)
+        self.assertIn("Running the problem gpumode_scale_py", first.stderr)
+        good = self.report()["scale_py/solutions/correct/good.py"]
+        self.assertIn(good["result"]["verdict"], RIGHT, good["result"]["reason"])
+        self.assertIn("imports", good["note"])
+        again = self.regrade(problem, *python)
+        self.assertNotIn("Running the problem", again.stderr)
+        self.assertIn("Nothing was left to grade", again.stdout)
 
     def test_grading_and_going_on(self):
         self.put_board()

@@ -82,7 +82,7 @@ class Interrupt(Case):
             stop(terminal)
             self.assertEqual(terminal.wait(), -signal.SIGINT, terminal.text)
             self.assertIn("Stopped; nothing was graded.", terminal.text)
-            deadline = time.monotonic() + 5
+            deadline = time.monotonic() + TIMEOUT_S
             while processes_of(marker) and time.monotonic() < deadline:
                 time.sleep(0.05)
             self.assertEqual(processes_of(marker), [])

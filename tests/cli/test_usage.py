@@ -5,7 +5,7 @@ import tempfile
 
 from common import EXAMPLE, KGRADE, Case, main, run
 
-COMMANDS = ["grade", "tasks", "show", "new", "check-task", "recording show", "replay", "doctor",
+COMMANDS = ["grade", "tasks", "show", "new", "check-task", "describe-task", "recording show", "replay", "doctor",
             "db backup", "db check"]
 
 

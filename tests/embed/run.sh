@@ -34,14 +34,10 @@ fi
 test "$(pc --modversion)" = "$("$prefix/bin/kgrade" --version | cut -d' ' -f2)"
 "$prefix/bin/kgrade" tasks
 
-# On a machine that is busy with other things, a right answer may be too noisy to time; times are not what is tested here.
-for _ in 1 2 3; do
-    verdict=$(./embed "$prefix" vector_add "$source/deploy/example/vector_add.c") || true
-    echo "$verdict"
-    case $verdict in
-    accepted* | unresolved*) exit 0 ;;
-    suspect*) ;;
-    *) exit 1 ;;
-    esac
-done
-exit 1
+# On a machine that is busy with other things, the time of a right answer may be in doubt; times are not what is tested here.
+verdict=$(./embed "$prefix" vector_add "$source/deploy/example/vector_add.c") || true
+echo "$verdict"
+case $verdict in
+accepted* | unresolved* | suspect*) ;;
+*) exit 1 ;;
+esac

@@ -22,6 +22,7 @@
 
 #define CODE_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
 #define MAX_STREAM 16384u /* of which a socket takes all answers before they are read */
+#define BATCHED 5u
 
 /* The linker does not look at types; so the compiler does. */
 __typeof__(worker_take) __wrap_worker_take;
@@ -183,8 +184,13 @@ static int talk(struct replay *r, kgrade *engine, struct finding *f)
         return -1;
     json_auto_t *answer = replay_ask(r, "ceilings", f);
     cleanup_bytes struct bytes code = {0};
-    return !json_is_object(answer) || replay_pack(r, &code, f) || replay_confine(r, &code, f) ? -1
-                                                                                              : 0;
+    size_t n;
+    double ns;
+    if (!json_is_object(answer) || replay_pack(r, &code, f) || replay_confine(r, &code, f) ||
+        replay_batch(r, BATCHED, 1, 2, false, &n, &ns, f))
+        return -1;
+    require(n <= BATCHED && ns >= 0 && (n > 0 || ns == 0));
+    return 0;
 }
 
 static void play_replayer(kgrade *engine)
@@ -199,7 +205,8 @@ static void play_judge(void)
     struct finding f = {0};
     struct judgement judgement = {0};
     json_int_t id = 0;
-    cleanup_judge struct judge_client judge = {{NULL, answers, -1}, 60 * IO_NS_PER_S};
+    cleanup_judge struct judge_client judge = {
+        .worker = {NULL, answers, -1}, .timeout_ns = 60 * IO_NS_PER_S, .inputs_fd = -1};
     answers = -1;
     bool failed = judge_snapshot(&judge, task, &task->cases[0], 1, 2, &id, &f) ||
                   judge_decide(&judge, id, &judgement, &f);

@@ -31,6 +31,10 @@ static void check_kernel(const struct recording *r, const struct recording_call 
         const struct recording_arg *arg = &node->args[i];
         if (arg->kind == ARG_BUFFER)
             require(arg->buffer < r->n_params + call->n_buffers);
+        if (arg->kind == ARG_VARIABLE)
+            require((bytes += arg->size) <= RECORDING_MAX_ARG_BYTES &&
+                    arg->offset + arg->size <= RECORDING_MAX_ARG_BYTES && arg->name &&
+                    arg->image < r->n_images);
         if (arg->kind == ARG_BYTES)
             require((bytes += arg->size) <= RECORDING_MAX_ARG_BYTES &&
                     arg->offset + arg->size <= RECORDING_MAX_ARG_BYTES && arg->bytes);

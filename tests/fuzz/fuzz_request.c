@@ -19,7 +19,7 @@ static kgrade *engine_with_tasks(void)
     kgrade *engine = calloc(1, sizeof *engine);
     require(engine);
     pthread_mutex_init(&engine->tasks_lock, NULL);
-    require(task_set_load(KGRADE_SOURCE_DIR "/tasks", &engine->tasks, NULL) == 0);
+    require(task_set_load(KGRADE_SOURCE_DIR "/tasks", NULL, &engine->tasks, NULL) == 0);
     return engine;
 }
 

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Sourced: a kgraded of the build for the scripts here, as an operator would have it.
 
-# server_start BUILD FOLDER: starts one with its files in FOLDER; kgrade asks it from then on.
+# server_start BUILD FOLDER [OPTION...]: starts one with its files in FOLDER; kgrade asks it from then on.
 server_start() {
-    "$1/bin/kgraded" --config /dev/null --store "$2/kgrade.db" --listen 127.0.0.1:0 --cache "$2/cache" 2>"$2/kgraded.log" &
+    "$1/bin/kgraded" --config /dev/null --store "$2/kgrade.db" --listen 127.0.0.1:0 --cache "$2/cache" "${@:3}" 2>"$2/kgraded.log" &
     server_pid=$!
     KGRADE_SERVER=
     for _ in $(seq 200); do

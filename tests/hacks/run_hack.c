@@ -126,7 +126,7 @@ static void grade_once(const char *folder, const char *file, const char *task, c
 {
     cleanup_outcome struct outcome outcome = {0};
     cleanup_free char *source = NULL;
-    run_grade(&suite.run, folder, file, task, &source, &outcome);
+    run_grade_settled(&suite.run, folder, file, task, expect, &source, &outcome);
     check_outcome(&suite.run, expect, source, &outcome);
     run_check_quiet(&suite.run);
     read_grade(&outcome, ret);
@@ -315,17 +315,14 @@ static int run_all(char **folders, int n)
 {
     int failed = 0, done = 0;
     struct world before = world_look(WORLD_ALL, &suite.run.bait);
-    kgrade_error error;
     kgrade_options options = run_limits;
     options.tasks = suite.run.tasks;
     options.max_samples = MAX_SAMPLES;
     options.max_seconds = MAX_SECONDS;
     if (suite.run.cuda)
         options.build_timeout_s = CUDA_BUILD_SECONDS;
-    if (kgrade_open(&options, &suite.run.engine, &error)) {
-        printf("%s: %s %s\n", error.code, error.message, error.hint);
+    if (!run_open_engine(&suite.run, &options))
         return 1;
-    }
     suite.run.quiet = world_look(WORLD_ALL, &suite.run.bait);
     for (int i = 0; i < n; i++) {
         cleanup_free char *folder = realpath(folders[i], NULL);

@@ -36,7 +36,8 @@ ask "$url/readyz"
 same "and /readyz" true "$(field '.ready != null')"
 
 ### Two agents do not see each other's; the operator sees both.
-body vector_add opencl "" "$nap" >"$folder/request"
+nap held
+body vector_add opencl "" "$folder/held.c" >"$folder/request"
 as "$alice" "${json[@]}" --data-binary "@$folder/request" "$url/grade?wait=0"
 same "alice grades" 202 "$status"
 id=$(field .id)
@@ -55,7 +56,7 @@ as "$ops" "$url/grades"
 same "the operator lists both" "$(printf '%s\n' "$id" "$his" | sort | jq -Rcs 'split("\n")[:2]')" "$(field '.grades | map(.id) | sort | tojson')"
 as "$ops" "$url/grades/$id/source"
 same "the operator reads the source" "200" "$status"
-same "byte for byte" "" "$(cmp "$folder/body" "$nap" 2>&1)"
+same "byte for byte" "" "$(cmp "$folder/body" "$folder/held.c" 2>&1)"
 as "$alice" "${json[@]}" --data-binary "@$folder/request" -H 'Idempotency-Key: same' "$url/grade?wait=0"
 hers=$(field .id)
 as "$ops" "${json[@]}" --data-binary "@$folder/request" -H 'Idempotency-Key: same' "$url/grade?wait=0"
@@ -83,6 +84,8 @@ await "the tokens are read again" reloaded
 as "$alice" "${json[@]}" --data-binary "@$folder/request" "$url/grade?wait=0"
 same "more than alice may have waiting" "429 quota_exceeded" "$status $(field .code)"
 same "she is told when to come back" 1 "$(header Retry-After | grep -cE '^[1-9][0-9]*$')"
+as "$ops" "$url/grades?limit=200"
+for grade in $(field '.grades[].id'); do as "$ops" -X DELETE "$url/grades/$grade?wait=60"; done
 
 ### Metrics are for operators here.
 as "$alice" "$url/metrics"

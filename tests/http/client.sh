@@ -6,8 +6,7 @@
 kgrade=$(dirname "$KGRADED")/kgrade
 mkdir "$folder/home"
 store=$folder/kgrade.db
-example=$KGRADE_SOURCE/deploy/example/vector_add.c
-echo 'void vector_add(void) {}' >"$folder/nothing.c"
+candidates
 
 # client ARGUMENT...: sets $status, $out and $err.
 client() {
@@ -24,7 +23,8 @@ has() { # NAME WORD TEXT
     esac
 }
 
-start --store "$store"
+small=(--tasks "$folder/tasks")
+start --store "$store" "${small[@]}"
 
 client grade "$folder/nothing.c" --task vector_add --server "$url"
 same "a refused grade: status" 1 "$status"
@@ -80,36 +80,51 @@ same "the server from the environment" 0 "$status"
 client leaderboard vector_add
 same "no server" 2 "$status"
 
-# Stopped while it waits: the grade is cancelled, and the shell sees the signal.
-timeout --foreground -s INT 2 "$kgrade" grade "$example" --task vector_add --server "$url" >"$folder/out" 2>"$folder/err"
-has "stopped: says so" cancelled "$(cat "$folder/err")"
 newest() { curl -s "$url/grades?limit=1" | jq -r '.grades[0].state'; }
+running() { [ "$(newest)" = running ]; }
+
+# Stopped while it waits: the grade is cancelled, and the shell sees the signal.
+set -m # or it would not hear the signal
+"$kgrade" grade "$hang" --task vector_add --server "$url" >"$folder/out" 2>"$folder/err" &
+waiting=$!
+set +m
+await "a grade runs" running
+kill -INT "$waiting"
+wait "$waiting"
+same "stopped: the shell sees the signal" 130 "$?"
+has "stopped: says so" cancelled "$(cat "$folder/err")"
 cancelled() { [ "$(newest)" = cancelled ]; }
 await "stopped: the grade is cancelled" cancelled
 same "stopped: the grade is cancelled" cancelled "$(newest)"
 
-# The server dies while a client waits, and comes back on the same port with the same store.
-port=${url##*:}
-"$kgrade" grade "$example" --task vector_add --server "$url" --json >"$folder/out" 2>"$folder/err" &
+# The server dies while a client waits, and comes back in the same place with the same store.
+stop
+socket=$folder/socket
+url=unix:$socket
+look() { curl -s --unix-socket "$socket" "http://localhost/grades?limit=100"; }
+newest() { look | jq -r '.grades[0].state'; }
+number() { look | jq '.grades | length'; }
+start_on --unix "$socket" --store "$store" "${small[@]}"
+before=$(number)
+nap one
+"$kgrade" grade "$folder/one.c" --task vector_add --server "$url" --json >"$folder/out" 2>"$folder/err" &
 waiting=$!
-running() { [ "$(newest)" = running ]; }
 await "a grade runs" running
 kill -KILL "$server_pid"
 wait "$server_pid" 2>/dev/null
-start_on --listen "127.0.0.1:$port" --store "$store"
+wake one
+start_on --unix "$socket" --store "$store" "${small[@]}"
 wait "$waiting"
 has "a server that died: the grade still comes" '"schema"' "$(cat "$folder/out")"
-count=$(curl -s "$url/grades?limit=100" | jq "[.grades[] | select(.verdict != null and .verdict != \"refused\")] | length")
-same "a server that died: graded once" 1 "$count"
+same "a server that died: graded once" $((before + 1)) "$(number)"
 
 # A regrade that is killed while the server has what it sent, and goes on: each candidate is graded once.
 mkdir "$folder/vector_add"
 for i in $(seq 8); do echo "no C $i" >"$folder/vector_add/$i.c"; done
-number() { curl -s "$url/grades?limit=100" | jq '.grades | length'; }
 before=$(number)
 "$kgrade" regrade "$folder/vector_add" --out "$folder/regrade" --server "$url" >/dev/null 2>"$folder/err" &
 killed=$!
-await "a regrade: something is graded" grep -q "1 of 8" "$folder/err"
+await "a regrade: something is graded" grep -q "[1-8] of 8" "$folder/err"
 kill -KILL "$killed"
 wait "$killed" 2>/dev/null
 client regrade --out "$folder/regrade" --server "$url"

@@ -118,9 +118,10 @@ int main(void)
     }
     snprintf(path, sizeof path, "%s/tokens", folder);
     snprintf(store, sizeof store, "%s/kgrade.db", folder);
-    const char *const arguments[] = {"--isolation",       "reduced", "--store", store,
-                                     "--tokens",          path,      "--queue", "1000",
-                                     "--queue-per-owner", "1000",    NULL};
+    const char *const arguments[] = {
+        "--isolation", "reduced", "--store",           store,  "--tokens",       path,
+        "--queue",     "1000",    "--queue-per-owner", "1000", "--builds-ahead", "0",
+        NULL};
     struct server server;
     if (!server_start(&server, getenv("KGRADED"), arguments))
         return 1;

@@ -23,14 +23,16 @@ counting() { seq "$1" $(($1 + $(grep -c '^id: ' "$folder/$2") - 1)) | tr '\n' ' 
 last() { sed -n 's/^data: //p' "$folder/$1" | tail -n 1; }
 
 ### Two grades: one is first, the other sees its place change.
-submit "$nap"
+nap one
+submit "$folder/one.c"
 first=$id
 await "it begins" is "$first" running
-submit "$nap"
+submit "$nothing"
 second=$id
 stream first "$first"
 first_pid=$stream_pid
 stream second "$second"
+wake one
 wait "$first_pid" "$stream_pid"
 same "a stream" "text/event-stream" "$(tr -d '\r' <"$folder/first.head" | sed -n 's/^content-type: //Ip')"
 same "the first one's events" "queued building recording done " "$(names first)"
@@ -42,11 +44,15 @@ same "each has its time" "" "$(sed -n 's/^data: //p' "$folder/second" | jq -r .a
 same "it tells how soon to come back" 1 "$(grep -c '^retry: [0-9]*$' "$folder/first")"
 
 ### One that comes back while the grade goes on, and one that asks when it is over.
-submit "$nap"
+nap two
+submit "$folder/two.c"
 stream whole "$id"
 whole_pid=$stream_pid
 await "it begins" is "$id" running
+waiting() { curl -sS "$url/metrics" | grep -q "^kgrade_connections_waiting $1\$"; }
 stream resumed "$id" -H 'Last-Event-ID: 0'
+await "both listen" waiting 2
+wake two
 wait "$whole_pid" "$stream_pid"
 same "from where it was lost" "$(counting 1 resumed)" "$(ids resumed)"
 same "to the same end" "$(last whole)" "$(last resumed)"
@@ -87,7 +93,6 @@ for i in 1 2 3 4 5; do
 done
 stream stays "$id"
 stays_pid=$stream_pid
-waiting() { curl -sS "$url/metrics" | grep -q "^kgrade_connections_waiting $1\$"; }
 await "six listen" waiting 6
 # shellcheck disable=SC2086 # a list
 kill $pids
@@ -103,7 +108,7 @@ submit "$hang"
 stream ending "$id"
 ending_pid=$stream_pid
 await "it begins" is "$id" running
-submit "$hang"
+submit "$nothing"
 stream unbegun "$id"
 await "both listen" waiting 2
 kill -TERM "$server_pid"

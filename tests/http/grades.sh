@@ -11,13 +11,13 @@ need_device
 
 ### One grade.
 grade first "$good"
-await "the first grade begins" queue 1 0
-ask "$url/tasks/vector_add"
-same "others are served meanwhile" 200 "$status"
 wait "$grade_pid"
-# On a machine that does other things as well the time may remain unresolved.
+# On a machine that does other things as well the time may remain in doubt.
 verdict=$(jq -r .verdict "$folder/first")
-[ "$verdict" = unresolved ] || verdict=accepted
+case $verdict in
+unresolved | suspect) ;;
+*) verdict=accepted ;;
+esac
 answered first 200 "$verdict"
 same "it follows the schema" kgrade.grade/1 "$(jq -r .schema "$folder/first")"
 same "it says how long it took" 1 "$(grep -ciE '^server-timing: queue;dur=[0-9]+, grade;dur=[0-9]+' "$folder/first.head")"
@@ -32,40 +32,46 @@ wait "$grade_pid"
 answered broken 200 build_failed
 
 ### Three at once: one is graded, one waits, one is refused.
-grade a "$nap"
+nap one
+grade a "$folder/one.c"
 await "a grade begins" queue 1 0
-grade b "$nap"
+ask "$url/tasks/vector_add"
+same "others are served meanwhile" 200 "$status"
+grade b "$nothing"
 b_pid=$grade_pid
 await "a grade waits" queue 1 1
-grade c "$nap"
+grade c "$nothing"
 wait "$grade_pid"
 answered c 503 queue_full
 same "it is told when to come back" 1 "$(grep -ciE '^retry-after: [1-9][0-9]*' "$folder/c.head")"
+wake one
 wait "$b_pid"
 answered a 200 refused
 answered b 200 refused
 
 ### Clients that go away before they know of their grade.
-graded() { curl -sS --max-time 5 "$url/healthz" | jq -r .graded; }
+graded() { curl -sS --max-time 60 "$url/healthz" | jq -r .graded; }
 before=$(graded)
-grade gone_running "$nap"
+nap two
+grade gone_running "$folder/two.c"
 running_pid=$grade_pid
 await "a grade begins" queue 1 0
-grade gone_waiting "$nap"
+grade gone_waiting "$nothing"
 await "a grade waits" queue 1 1
 kill "$grade_pid"
 await "the one that waits is forgotten while the other runs" queue 1 0
+wake two
 wait "$running_pid"
 await "the other is over" queue 0 0
 same "only that one was graded" $((before + 1)) "$(graded)"
-grade after "$nap"
+grade after "$nothing"
 wait "$grade_pid"
 answered after 200 refused
 alive "clients that went away"
 
 ### A client that stops sending but still listens.
 if command -v python3 >/dev/null; then
-    body vector_add opencl "" "$nap" >"$folder/half.request"
+    body vector_add opencl "" "$nothing" >"$folder/half.request"
     python3 -c '
 import socket, sys
 body = open(sys.argv[2], "rb").read()

@@ -75,7 +75,7 @@ static void exchange(const char *text, struct answer *ret)
 {
     memset(ret, 0, sizeof *ret);
     struct server server = server_now();
-    int fd = try_dial(&server);
+    int fd = server.port ? try_dial(&server) : -1;
     if (fd < 0)
         return;
     if (say(fd, text))
@@ -161,9 +161,13 @@ static bool kill_one(unsigned counts[3])
 {
     struct server server = server_now();
     unsigned kind = pick(3);
-    pid_t victim = kind == 0   ? server.pid
-                   : kind == 1 ? below(server.pid, false)
-                               : below(below(server.pid, false), true);
+    pid_t spawner = below(server.pid, false);
+    pid_t victim = kind == 0 ? server.pid : kind == 1 || !spawner ? spawner : below(spawner, true);
+    if (victim == server.pid) {
+        pthread_mutex_lock(&all.lock);
+        all.server.port = 0; /* somebody else may get it */
+        pthread_mutex_unlock(&all.lock);
+    }
     if (victim <= 1 || kill(victim, SIGKILL))
         return false;
     counts[kind]++;

@@ -4,6 +4,7 @@
 set -u
 folder=$(mktemp -d "${TMPDIR:-/tmp}/kgrade-http.XXXXXX")
 server_pid=
+alarm_pid=
 tests=0
 failures=0
 
@@ -56,9 +57,9 @@ stop() {
     finish
 }
 
-# Waits for the end of the server, at most 60 s.
+# Waits for the end of the server, at most two minutes.
 finish() {
-    timeout 60 tail --pid="$server_pid" -s 0.05 -f /dev/null || kill -KILL "$server_pid"
+    timeout 120 tail --pid="$server_pid" -s 0.05 -f /dev/null || kill -KILL "$server_pid"
     wait "$server_pid" 2>/dev/null
     status=$?
     server_pid=
@@ -69,6 +70,11 @@ leftovers() {
     grep -lsF "KGRADE_TEST_FOLDER=$folder" /proc/[0-9]*/environ | wc -l
 }
 
+# drains: whether the server has heard that it is to end.
+drains() {
+    grep -q ' shutdown: running=' "$folder/log"
+}
+
 # over NAME: the server has ended as it should, and nothing of it is left.
 over() {
     same "$1: ends cleanly" 0 "$status"
@@ -76,18 +82,19 @@ over() {
     same "$1: no file is left" "" "$(ls -A "$folder/tmp")"
 }
 
-# await NAME COMMAND...: waits at most 30 s for a command to succeed.
+# await NAME COMMAND...: waits at most two minutes for a command to succeed.
 await() {
-    local name=$1
+    local name=$1 end=$((SECONDS + 120))
     shift
-    for _ in $(seq 600); do
+    while [ "$SECONDS" -lt "$end" ]; do
         "$@" >/dev/null 2>&1 && return
         sleep 0.05
     done
-    not_ok "$name" "it did not happen in 30 s"
+    not_ok "$name" "it did not happen in 120 s"
 }
 
 clean_up() {
+    [ -z "$alarm_pid" ] || kill "$alarm_pid"
     if [ -n "$server_pid" ]; then
         kill -KILL "$server_pid"
         wait "$server_pid"
@@ -141,13 +148,13 @@ expect() {
 
 alive() {
     local health
-    health=$(curl -sS --max-time 10 "$url/healthz" 2>&1 | jq -r .status 2>&1)
+    health=$(curl -sS --max-time 60 "$url/healthz" 2>&1 | jq -r .status 2>&1)
     [ "$health" = ok ] || not_ok "alive after $1" "$health"
 }
 
 # queue RUNNING WAITING: whether that is what the server is doing.
 queue() {
-    curl -sS --max-time 5 "$url/healthz" | jq -e ".queue.running == $1 and .queue.waiting == $2"
+    curl -sS --max-time 60 "$url/healthz" | jq -e ".queue.running == $1 and .queue.waiting == $2"
 }
 
 # grade NAME SOURCE_FILE [CURL ARGUMENT]...: grades in the background; the answer comes to $folder/NAME, its status to
@@ -177,26 +184,63 @@ submit() {
 
 # is ID STATE: whether the grade is in that state.
 is() {
-    curl -sS --max-time 5 "$url/grades/$1" | jq -e --arg state "$2" '.state == $state'
+    curl -sS --max-time 60 "$url/grades/$1" | jq -e --arg state "$2" '.state == $state'
 }
 
-# candidates: makes the sources that the scripts grade, and a folder of tasks with one small task, $folder/tasks.
-# nap.c holds the device for 3 s and then enqueues nothing; hang.c holds it until it is killed.
-candidates() {
-    # shellcheck disable=SC2034 # for the scripts
-    good=$KGRADE_SOURCE/tasks/vector_add/baseline.opencl.c
-    nap=$folder/nap.c
-    hang=$folder/hang.c
-    cat >"$nap" <<'END'
+# nap NAME: makes the source $folder/NAME.c, which holds the device until `wake NAME`, and then enqueues nothing.  NAME has at
+# most eight characters.
+nap() {
+    cat >"$folder/$1.c" <<END
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 void vector_add(void)
 {
 }
+static volatile sig_atomic_t awake;
+static void wake(int number)
+{
+    awake = number;
+}
 __attribute__((constructor)) static void nap(void)
 {
-    sleep(3);
+    signal(SIGUSR1, wake);
+    prctl(PR_SET_NAME, "$1.${folder##*.}");
+    while (!awake)
+        usleep(10000);
+    prctl(PR_SET_NAME, "awake");
 }
 END
+}
+
+# wake NAME...: ends these naps, those that are yet to begin included.
+wake() {
+    printf "%s.${folder##*.}\n" "$@" >>"$folder/awake"
+    [ -n "$alarm_pid" ] || alarm
+}
+
+# Wakes in the background, as long as the script runs, whoever may be awake.  A process that has the name has its handler.
+alarm() {
+    (
+        trap - EXIT
+        while sleep 0.2; do
+            # shellcheck disable=SC2062 # these are paths
+            grep -lsxF --file="$folder/awake" /proc/[0-9]*/task/[0-9]*/comm | sed 's|^/proc/\([0-9]*\)/.*|\1|' |
+                xargs -r kill -USR1
+        done
+    ) 2>/dev/null &
+    alarm_pid=$!
+}
+
+# candidates: makes the sources that the scripts grade, and a folder of tasks with one small task, $folder/tasks.
+# nothing.c enqueues nothing; hang.c holds the device until it is killed.
+candidates() {
+    # shellcheck disable=SC2034 # for the scripts
+    good=$KGRADE_SOURCE/tasks/vector_add/baseline.opencl.c
+    nothing=$folder/nothing.c
+    hang=$folder/hang.c
+    echo 'void vector_add(void) {}' >"$nothing"
     cat >"$hang" <<'END'
 #include <unistd.h>
 void vector_add(void)
@@ -216,7 +260,7 @@ END
 
 # need_device: skips the script where nothing can be graded.
 need_device() {
-    grade probe "$nap"
+    grade probe "$nothing"
     wait "$grade_pid"
     [ "$(jq -r .verdict "$folder/probe")" = refused ] || skip "nothing can be graded here: $(
         jq -c '[.verdict // .code, .reason.code // .hint, .reason.message // .detail]' "$folder/probe"

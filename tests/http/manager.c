@@ -14,8 +14,8 @@
 
 #include "wire.h"
 
-#define AWAIT_S 30
-#define END_S 60
+#define AWAIT_S 120
+#define END_S 120
 #define FIRST_DESCRIPTOR 3
 
 static int bound(const char *folder, const char *name, int type)

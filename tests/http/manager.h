@@ -32,7 +32,7 @@ bool manager_open(struct manager *manager);
 void manager_close(struct manager *manager);
 
 bool manager_run(struct manager *manager, const char *program, const struct manager_start *start);
-/* Hears until a notification begins with this; NULL after half a minute, or when the program ended. */
+/* Hears until a notification begins with this; NULL after two minutes, or when the program ended. */
 const char *manager_await(struct manager *manager, const char *beginning);
 /* Hears what has come so far. */
 void manager_hear(struct manager *manager);

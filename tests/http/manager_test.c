@@ -18,7 +18,7 @@
 #include "wire.h"
 
 #define TOKEN_LENGTH 43
-#define ANSWER_S 30
+#define ANSWER_S 120
 #define RELOADS 20
 
 static const char *program;
@@ -86,7 +86,7 @@ static void assert_ends(struct manager *m)
 static void test_life(void **state)
 {
     struct manager *m = *state;
-    const struct manager_start start = {.sockets = 1, .socket = -1, .watchdog_usec = 200000};
+    const struct manager_start start = {.sockets = 1, .socket = -1, .watchdog_usec = 600000};
 
     /* Who connects before it runs is served when it does. */
     int early = manager_dial(m);

@@ -6,7 +6,7 @@
 refused() {
     local name=$1 expected=$2 text=$3
     shift 3
-    timeout 30 "$KGRADED" "$@" >"$folder/out" 2>&1
+    timeout 120 "$KGRADED" "$@" >"$folder/out" 2>&1
     local status=$?
     grep -qF -- "$text" "$folder/out" || status="$status without '$text': $(head -c 300 "$folder/out")"
     same "$name" "$expected" "$status"
@@ -49,7 +49,7 @@ same "ends cleanly" 0 "$status"
 start --max-per-address 1
 exec 3<>"/dev/tcp/127.0.0.1/${url##*:}"
 printf 'GET /version HTTP/1.1\r\nHost: x\r\n\r\n' >&3
-same "the first connection is served" "HTTP/1.1 200 OK" "$(timeout 5 head -n 1 <&3 | tr -d '\r')"
+same "the first connection is served" "HTTP/1.1 200 OK" "$(timeout 60 head -n 1 <&3 | tr -d '\r')"
 ask "$url/version"
 same "one more from the same address is not" 000 "$status"
 exec 3>&-

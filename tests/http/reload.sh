@@ -40,16 +40,18 @@ same "a mistake changes nothing" "Another $after" "$(asked other .title) $(asked
 same "and is told" 1 "$(grep -c 'reload: the tasks stay: .*other/task.json' "$folder/log")"
 
 # One runs and one waits when their task goes.
-submit "$nap"
+nap one
+submit "$folder/one.c"
 running=$id
 await "it begins" is "$running" running
-submit "$nap"
+submit "$nothing"
 waiting=$id
 rm -r "$folder/tasks/other"
 reload
 same "a task that is gone" "404 unknown_task" "$(asked vector_add .code >/dev/null; echo "$status $(field .code)")"
-submit "$nap"
+submit "$nothing"
 same "cannot be asked for" "404 unknown_task" "$status $(field .code)"
+wake one
 ask "$url/grades/$running?wait=60"
 same "what ran goes on with its task" "done $after" "$(field '"\(.state) \(.result.task.hash)"')"
 ask "$url/grades/$waiting?wait=60"

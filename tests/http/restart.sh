@@ -20,37 +20,43 @@ finished() {
 }
 
 ### Killed with one that runs and one that waits.
-submit "$nap"
+nap one
+submit "$folder/one.c"
 running=$id
 await "it begins" is "$running" running
-submit "$nap" -H 'Idempotency-Key: before the crash'
+submit "$nothing" -H 'Idempotency-Key: before the crash'
 same "a key with spaces" 422 "$status"
-submit "$nap" -H 'Idempotency-Key: before-the-crash'
+submit "$nothing" -H 'Idempotency-Key: before-the-crash'
 waiting=$id
-grade cut "$nap" -H 'Idempotency-Key: cut'
+grade cut "$nothing" -H 'Idempotency-Key: cut'
 await "a client waits" queue 1 2
 cut=$(curl -sS "$url/grades" | jq -r '.grades[0].id')
 stop KILL
 wait "$grade_pid"
 same "its client hears nothing" 000 "$(cat "$folder/cut.status")"
+wake one
 start "${options[@]}"
 same "the one that ran begins again" "done refused $running" "$(finished "$running")"
 same "the one that waited comes next" "done refused $waiting" "$(finished "$waiting")"
-submit "$nap" -H 'Idempotency-Key: before-the-crash'
+submit "$nothing" -H 'Idempotency-Key: before-the-crash'
 same "its key is still known" "$waiting" "$id"
-submit "$nap" -H 'Idempotency-Key: cut'
+submit "$nothing" -H 'Idempotency-Key: cut'
 same "the client that was cut off finds its grade" "$cut" "$id"
 same "which is done too" "done refused $cut" "$(finished "$cut")"
 same "earlier results are there" "done refused $done_before" "$(finished "$done_before")"
 same "each is there once" 4 "$(curl -sS "$url/grades?limit=200" | jq '.grades | map(.id) | unique | length')"
 
 ### Ended in good order: what runs is finished, what waits stays.
-submit "$nap"
+nap two
+submit "$folder/two.c"
 running=$id
 await "it begins" is "$running" running
-submit "$nap"
+submit "$nothing"
 waiting=$id
-stop TERM
+kill -TERM "$server_pid"
+await "it drains" drains
+wake two
+finish
 over "ended in good order"
 start "${options[@]}"
 ask "$url/grades/$running"
@@ -58,25 +64,29 @@ same "what ran was finished" "done refused" "$(field '"\(.state) \(.verdict)"')"
 same "what waited is graded now" "done refused $waiting" "$(finished "$waiting")"
 
 ### Ended without patience: what runs begins again.
-submit "$nap"
+nap three
+submit "$folder/three.c"
 running=$id
 await "it begins" is "$running" running
 ask "$url/healthz"
 kill -TERM "$server_pid"
-sleep 0.2
+await "it drains" drains
 stop TERM
 over "ended without patience"
+wake three
 start "${options[@]}"
 same "it begins again" "done refused $running" "$(finished "$running")"
 
 ### A store that goes away and comes back: clear words meanwhile, and no restart.
 ready() { curl -sS "$url/readyz" | jq -e ".ready == $1 and (.checks[] | select(.name == \"store\") | .ok) == $1"; }
 await "it is ready" ready true
-submit "$nap"
+nap four
+submit "$folder/four.c"
 running=$id
 await "a grade begins" is "$running" running
 mv "$folder/store/db" "$folder/store/elsewhere"
-submit "$nap"
+wake four
+submit "$nothing"
 same "nothing is accepted" "503 store_unavailable" "$status $(field .code)"
 same "it is told when to come back" 1 "$(header Retry-After | grep -cE '^[1-9][0-9]*$')"
 ask "$url/readyz"
@@ -86,7 +96,7 @@ same "it is alive" 200 "$(curl -sS -o /dev/null -w '%{http_code}' "$url/healthz"
 mv "$folder/store/elsewhere" "$folder/store/db"
 await "it is ready again" ready true
 same "what ran meanwhile is not lost" "done refused $running" "$(finished "$running")"
-submit "$nap"
+submit "$nothing"
 same "and more is accepted" 202 "$status"
 same "and graded" "done refused $id" "$(finished "$id")"
 stop

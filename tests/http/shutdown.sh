@@ -6,6 +6,8 @@ candidates
 options=(--builds-ahead 0 --cache "$folder/cache" --tasks "$folder/tasks")
 start "${options[@]}"
 need_device
+nap one
+nap two
 
 # told_where NAME: the grade was not done, and its client was told where to ask for it.
 told_where() {
@@ -19,26 +21,28 @@ told_where() {
 exec 3<>"/dev/tcp/127.0.0.1/${url##*:}" 4<>"/dev/tcp/127.0.0.1/${url##*:}"
 printf 'GET /version HTTP/1.1\r\nHost: x\r\n\r\n' >&3
 head -n 1 <&3 >/dev/null
-printf 'POST /grade HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{' >&4
-sleep 0.3
+printf 'POST /grade HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n' >&4
+same "idle: a request has begun" "HTTP/1.1 100 Continue" "$(timeout 60 head -n 2 <&4 | head -n 1 | tr -d '\r')"
+printf '{' >&4
 stop
 over idle
-same "idle: half a request is refused" "HTTP/1.1 503 Service Unavailable" "$(timeout 5 head -n 1 <&4 | tr -d '\r')"
+same "idle: half a request is refused" "HTTP/1.1 503 Service Unavailable" "$(timeout 60 head -n 1 <&4 | tr -d '\r')"
 exec 3>&- 4>&-
 
 ### One grade running, one waiting, and one that comes too late.
 rm -rf "$folder/store"
 start "${options[@]}"
-grade running "$nap"
+grade running "$folder/one.c"
 running_pid=$grade_pid
 await "a grade begins" queue 1 0
-grade waiting "$nap"
+grade waiting "$nothing"
 await "a grade waits" queue 1 1
 kill -TERM "$server_pid"
 wait "$grade_pid"
 told_where waiting
 ask --max-time 5 "$url/healthz"
 same "no more connections" 000 "$status"
+wake one
 wait "$running_pid"
 answered running 200 refused
 finish
@@ -49,9 +53,11 @@ rm -rf "$folder/store"
 set -m
 start "${options[@]}"
 set +m
-grade terminal "$nap"
+grade terminal "$folder/two.c"
 await "a grade begins" queue 1 0
 kill -INT -- "-$server_pid"
+await "it drains" drains
+wake two
 wait "$grade_pid"
 answered terminal 200 refused
 finish
@@ -74,7 +80,7 @@ start "${options[@]}"
 grade interrupted "$hang"
 await "a grade begins" queue 1 0
 kill -INT "$server_pid"
-sleep 0.5
+await "it drains" drains
 same "still draining" yes "$(kill -0 "$server_pid" 2>/dev/null && echo yes)"
 kill -INT "$server_pid"
 wait "$grade_pid"

@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define START_S 60
-#define STOP_S 60
+#define START_S 120
+#define STOP_S 120
 #define MAX_ARGUMENTS 32
 #define STORE_SUFFIX ".store"
 

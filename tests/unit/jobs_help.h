@@ -4,7 +4,7 @@
  *
  *     "50 accepted"        50 ms, then that verdict
  *     "!50 accepted"       the same, and deaf to being cancelled
- *     "0 accepted gated"   waits until gate_open
+ *     "0 accepted gated"   waits until the gate is open
  *     "20 accepted waits"  is built at once and then waits for the device
  *     "0 accepted cases=N" tells of N cases of each step, each several times
  *     "?"                  cannot be graded: `unknown_task`
@@ -36,6 +36,14 @@
 
 #define MAX_GRADES 4096
 #define PATIENCE_NS (60 * IO_NS_PER_S)
+
+/* Waits for what must happen. */
+#define AWAIT(condition)                                                                           \
+    do {                                                                                           \
+        for (uint64_t await_end = io_now() + PATIENCE_NS; !(condition) && io_now() < await_end;)   \
+            sleep_ms(1);                                                                           \
+        assert_true(condition);                                                                    \
+    } while (0)
 
 static struct {
     pthread_mutex_t lock;
@@ -72,6 +80,14 @@ static inline unsigned engine_begun(void)
 {
     pthread_mutex_lock(&engine.lock);
     unsigned n = engine.begun;
+    pthread_mutex_unlock(&engine.lock);
+    return n;
+}
+
+static inline unsigned engine_now(void)
+{
+    pthread_mutex_lock(&engine.lock);
+    unsigned n = engine.now;
     pthread_mutex_unlock(&engine.lock);
     return n;
 }

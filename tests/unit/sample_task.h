@@ -30,14 +30,20 @@ static inline int parse(const char *text, struct task **ret, kgrade_error *err)
     return task_parse(text, strlen(text), "folder/task.json", ret, err);
 }
 
-/* The good text with the first occurrence of `from` replaced.  Caller frees. */
-static inline char *changed(const char *from, const char *to)
+/* The text with the first occurrence of `from` replaced.  Caller frees. */
+static inline char *replaced(const char *original, const char *from, const char *to)
 {
-    const char *at = strstr(good, from);
+    const char *at = strstr(original, from);
     char *text;
     assert_non_null(at);
-    assert_true(asprintf(&text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from)) >= 0);
+    assert_true(
+        asprintf(&text, "%.*s%s%s", (int)(at - original), original, to, at + strlen(from)) >= 0);
     return text;
+}
+
+static inline char *changed(const char *from, const char *to)
+{
+    return replaced(good, from, to);
 }
 
 /* A text with n parameters, n_cases correctness cases and n_ranges hidden ranges of `count` cases.

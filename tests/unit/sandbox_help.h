@@ -31,7 +31,7 @@
 
 #define SKIPPED 77
 #define SECONDS IO_NS_PER_S
-#define PATIENCE (30 * SECONDS)
+#define PATIENCE (60 * SECONDS)
 
 static struct sandbox *box;
 

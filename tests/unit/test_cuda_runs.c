@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "grader/devices/cuda/runs.h"
+#include "grader/devices/shared/runs.h"
 
 #define GRAIN ((uint64_t)RUNS_GRAIN)
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "grader/devices/cuda/workspace.h"
+#include "grader/devices/shared/workspace.h"
 
 #define BASE 0x600000001000ull
 #define SIZE (64ull << 10)

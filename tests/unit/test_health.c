@@ -230,13 +230,24 @@ static bool assert_fails(kgrade *engine, const struct device *device, const char
     return built;
 }
 
-/* As if the last check had been longer ago. */
-static void let_time_pass(kgrade *engine, const struct device *device)
+static void set_checked(kgrade *engine, const struct device *device, uint64_t ns)
 {
     struct device_slot *slot = engine_slot(engine, device);
     pthread_mutex_lock(&slot->lock);
-    slot->health.checked_ns -= HEALTH_RETRY_NS;
+    slot->health.checked_ns = ns;
     pthread_mutex_unlock(&slot->lock);
+}
+
+/* As if the last check had been longer ago ... */
+static void let_time_pass(kgrade *engine, const struct device *device)
+{
+    set_checked(engine, device, io_now() - HEALTH_RETRY_NS);
+}
+
+/* ... or just now. */
+static void let_no_time_pass(kgrade *engine, const struct device *device)
+{
+    set_checked(engine, device, io_now());
 }
 
 /* --- checks --- */
@@ -307,8 +318,10 @@ static void a_device_that_does_not_work_is_quarantined_until_it_does(void **stat
 
     mend_device();
     /* Nothing is tried so soon, and nothing compiled. */
+    let_no_time_pass(engine, opencl);
     assert_false(
         assert_fails(engine, opencl, "/**/", "infrastructure_error", "device_quarantined"));
+    let_no_time_pass(engine, opencl);
     json = health(engine, true);
     assert_true(json_is_true(json_object_get(json, "quarantined")));
     json_decref(json);
@@ -344,6 +357,7 @@ static void a_device_that_is_not_there_from_the_beginning_is_quarantined(void **
     break_device();
     kgrade *engine = open_engine(true);
     assert_fails(engine, opencl, "", "infrastructure_error", "worker_died");
+    let_no_time_pass(engine, opencl);
     assert_fails(engine, opencl, "", "infrastructure_error", "device_quarantined");
     mend_device();
     let_time_pass(engine, opencl);

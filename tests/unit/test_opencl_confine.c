@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -180,15 +182,34 @@ static void without_no_new_privs_it_says_so(void **state)
 
 /* --- work between replays --- */
 
-static atomic_bool busy, over;
+static sem_t busy;
+static atomic_bool over;
+static atomic_int worker_id;
 static clockid_t worker_clock;
 
 static void *worker(void *nothing)
 {
+    worker_id = gettid();
+    while (sem_wait(&busy) && errno == EINTR)
+        ;
     while (!over)
-        if (!busy)
-            usleep(1000);
+        ;
     return nothing;
+}
+
+/* Until it waits, and so needs no time any more. */
+static void let_it_sleep(void)
+{
+    char path[64], state = 0;
+    while (state != 'S') {
+        usleep(1000);
+        snprintf(path, sizeof path, "/proc/self/task/%d/stat", worker_id);
+        FILE *f = fopen(path, "re");
+        if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+            state = 0;
+        if (f)
+            fclose(f);
+    }
 }
 
 static uint64_t worker_ns(void)
@@ -214,16 +235,17 @@ static void threads_at_work_between_replays_are_found(void **state)
     pthread_t thread;
     bool found;
     uint64_t ns;
-    busy = over = false;
+    assert_int_equal(sem_init(&busy, 0, 0), 0);
     assert_int_equal(pthread_create(&thread, NULL, worker, NULL), 0);
     assert_int_equal(pthread_getcpuclockid(thread, &worker_clock), 0);
     assert_int_equal(stray_watch(&s, &err), 0);
     assert_true(s.n_clocks >= 1); /* a sanitizer has threads of its own */
 
+    let_it_sleep();
     stray_expect_none(&s);
     assert_int_equal(stray_look(&s, &found, &ns, &err), 0);
     assert_false(found);
-    busy = true;
+    sem_post(&busy);
     for (unsigned i = 1; i < STRAY_MAX; i++) {
         stray_expect_none(&s);
         let_it_work(STRAY_NS + 1);

@@ -33,6 +33,12 @@ static struct recording *example(int64_t n)
         arg->bytes = malloc(4);
         memcpy(arg->bytes, &n, 4);
         recording_add_arg(node, ARG_LOCAL)->size = 1024;
+        struct recording_arg *variable = recording_add_arg(node, ARG_VARIABLE);
+        variable->offset = 8;
+        variable->size = 8;
+        variable->image = image;
+        variable->name = strdup("table");
+        variable->at = 12;
         struct recording_attribute *attribute = recording_add_attribute(node, "cluster");
         attribute->n = 3;
         attribute->values[0] = 2;
@@ -117,12 +123,14 @@ static void lies_are_refused(void **state)
     (void)state;
     expect_refused("KGRADE1\n", "KGRADE2\n");
     expect_refused("\"format\":1", "\"format\":2");
-    expect_refused("\"bytes\":20", "\"bytes\":99");       /* a blob longer than the file */
-    expect_refused("\"bytes\":20", "\"bytes\":19");       /* a blob that does not match its hash */
-    expect_refused("\"image\":0", "\"image\":7");         /* no such image */
-    expect_refused("\"buffer\":5", "\"buffer\":6");       /* no such buffer */
-    expect_refused("\"grid\":[1000,", "\"grid\":[-100,"); /* a negative grid */
-    expect_refused("\"grid\":[1000,", "\"grid\":[0000,"); /* not JSON */
+    expect_refused("\"bytes\":20", "\"bytes\":99"); /* a blob longer than the file */
+    expect_refused("\"bytes\":20", "\"bytes\":19"); /* a blob that does not match its hash */
+    expect_refused("\"kernel\",\"image\":0", "\"kernel\",\"image\":7"); /* no such image */
+    expect_refused("\"image\":0,\"name\":\"table\"", "\"image\":7,\"name\":\"table\"");
+    expect_refused("\"name\":\"table\",\"offset\":12", "\"name\":\"table\",\"offset\":-2");
+    expect_refused("\"buffer\":5", "\"buffer\":6");                       /* no such buffer */
+    expect_refused("\"grid\":[1000,", "\"grid\":[-100,");                 /* a negative grid */
+    expect_refused("\"grid\":[1000,", "\"grid\":[0000,");                 /* not JSON */
     expect_refused("[0,1,0,0,0],[1,2,0,0,0]", "[0,1,0,0,0],[1,0,0,0,0]"); /* a cycle */
     expect_refused("[0,3,0,0,0]", "[0,9,0,0,0]");                         /* an edge to nowhere */
     expect_refused("[0,3,0,0,0]", "[3,3,0,0,0]");                         /* an edge to itself */

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "grader/regrade/problem.h"
+#include "sandbox/base/cleanup.h"
+
 /* --- Sinks ---------------------------------------------------------------------------- */
 
 /* What was delivered, as lines. */
@@ -46,6 +49,31 @@ static int on_note(void *data, const char *text, kgrade_error *err)
     return 0;
 }
 
+/* The problem that was carried last, and how often one was. */
+static struct {
+    json_t *json, *files, *baselines;
+    char name[128], origin[512];
+    size_t n;
+} carried;
+
+static int on_carry(void *data, const struct regrade_problem *problem, struct regrade_carried *ret,
+                    kgrade_error *err)
+{
+    (void)data;
+    (void)err;
+    json_decref(carried.json);
+    json_decref(carried.files);
+    json_decref(carried.baselines);
+    carried.json = json_deep_copy(problem->json);
+    carried.files = json_deep_copy(problem->files);
+    carried.baselines = json_deep_copy(problem->baselines);
+    snprintf(carried.name, sizeof carried.name, "%s", problem->name);
+    snprintf(carried.origin, sizeof carried.origin, "%s", problem->origin);
+    carried.n++;
+    *ret = (struct regrade_carried){.task = carried.name};
+    return 0;
+}
+
 static json_t *tasks;
 
 static int make_tasks(void **state)
@@ -55,6 +83,11 @@ static int make_tasks(void **state)
                       "vector_add", "devices", "name", "opencl", "languages", "c", "name", "cuda",
                       "languages", "cuda", "name", "matmul", "devices", "name", "opencl",
                       "languages", "c");
+    static const char *const made[] = {"gpumode_vectoradd", "gpumode_again", "gpumode_add_py",
+                                       "kernelbench_1_2", "kernelbench_2_1"};
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+        json_array_append_new(tasks, json_pack("{s:s, s:[{s:s, s:[s]}]}", "name", made[i],
+                                               "devices", "name", "cuda", "languages", "python"));
     return tasks ? 0 : -1;
 }
 
@@ -62,6 +95,9 @@ static int free_tasks(void **state)
 {
     (void)state;
     json_decref(tasks);
+    json_decref(carried.json);
+    json_decref(carried.files);
+    json_decref(carried.baselines);
     return 0;
 }
 
@@ -76,7 +112,7 @@ static const char *read_with(const char *adapter, const char *name, struct regra
         return err.code;
     assert_string_equal(found->name, adapter);
     wishes.tasks = tasks;
-    const struct regrade_sink sink = {on_begin, on_take, on_note, &wishes};
+    const struct regrade_sink sink = {on_begin, on_take, on_note, &wishes, on_carry};
     return found->read(path, &wishes, &sink, &err) ? err.code : seen.text;
 }
 
@@ -233,8 +269,8 @@ static void test_exports(void **state)
         "{\"submission_id\": 9, \"leaderboard_id\": 595, \"mode\": \"test\", \"code\": \"x\"}");
     assert_string_equal(read_as("gpumode", "new.jsonl"),
                         "geom\n"
-                        "7/B200|nvfp4_gemv, B200|mallory|needs_python|-|2.5e-05 s #0 passed\n"
-                        "8/B200|nvfp4_gemv, B200|-|needs_python|-|nan s #0 passed\n");
+                        "7/B200|nvfp4_gemv, B200|mallory|no_task|-|2.5e-05 s #0 passed\n"
+                        "8/B200|nvfp4_gemv, B200|-|no_task|-|nan s #0 passed\n");
     assert_int_equal(seen.notes, 2); /* a row of a test, a score that is no time */
     put("old.csv",
         "submission_id,leaderboard_id,user_id,code,run_id,run_mode,run_score,run_passed\n"
@@ -242,8 +278,16 @@ static void test_exports(void **state)
         "6,398,u2,,78,leaderboard,,False\n");
     assert_string_equal(read_as("gpumode", "old.csv"),
                         "geom\n"
-                        "5/77|leaderboard 398|u1|needs_python|-|0.001 s #0 passed\n"
-                        "6/78|leaderboard 398|u2|needs_python|-|nan s #0 failed\n");
+                        "5/77|leaderboard 398|u1|no_task|-|0.001 s #0 passed\n"
+                        "6/78|leaderboard 398|u2|no_task|-|nan s #0 failed\n");
+    put("made.jsonl", "{\"submission_id\": 1, \"leaderboard_id\": 2, \"problem_name\": "
+                      "\"vectoradd\", \"runner\": \"H100\", \"code\": \"x\"}\n"
+                      "{\"submission_id\": 2, \"leaderboard_id\": 2, \"problem_name\": "
+                      "\"vectoradd\", \"runner\": \"MI300\", \"code\": \"x\"}\n");
+    assert_string_equal(read_as("gpumode", "made.jsonl"),
+                        "geom\n"
+                        "1/H100|vectoradd, H100|-|gpumode_vectoradd|cuda|nan s #0 ?\n"
+                        "2/MI300|vectoradd, MI300|-|needs_amd|-|nan s #0 ?\n");
     put("bad.jsonl", "{\"submission_id\": 1, \"leaderboard_id\": 2}\n{oops}\n");
     assert_string_equal(read_as("gpumode", "bad.jsonl"), "bad_board");
     put("bad.jsonl", "{\"leaderboard_id\": 2, \"x\": \"submission_id\"}\n");
@@ -252,38 +296,207 @@ static void test_exports(void **state)
     assert_string_equal(read_as("gpumode", "other.jsonl"), "unknown_board");
 }
 
-static void test_checkouts(void **state)
+static const char description[] =
+    "lang: py\nranking_by: geom\ndescription: |\n  a: b\nconfig: {main: eval.py}\nfiles:\n"
+    "- {name: submission.py, source: '@SUBMISSION@'}\n- {name: task.py, source: task.py}\n"
+    "- {name: utils.py, source: ../utils.py}\n- {name: reference.py, source: reference.py}\n"
+    "- {name: eval.py, source: ../eval.py}\ntests:\n- {size: 7, seed: 1}\nbenchmarks:\n"
+    "- {size: 100, seed: 2}\n- {size: 200, seed: 3}\n";
+static const char reference[] = "import numpy\nfrom utils import match\nfrom task import T\n\n"
+                                "def ref_kernel(data):\n    return data\n\n"
+                                "def generate_input(size, seed):\n    return 1\n";
+
+static void put_checkout(void)
 {
-    (void)state;
     put("problems/one.yaml",
         "name: one\nproblems:\n  - directory: one/add_py\n    name: vectoradd\n"
         "    gpus: [H100, L4]\n  - {directory: one/gone_py, name: gone}\n");
-    put("problems/two.yaml", "problems:\n- directory: one/add_py\n  name: again\n");
-    put("problems/one/add_py/task.yml", "lang: py\nranking_by: geom\ndescription: |\n  a: b\n");
+    put("problems/one/add_py/task.yml", description);
     put("problems/one/add_py/submission.py", "pass");
-    put("problems/one/add_py/reference.py", "pass");
+    put("problems/one/add_py/reference.py", reference);
+    put("problems/one/add_py/task.py", "T = 1\n");
+    put("problems/one/utils.py", "import task\ndef match(): pass\n");
     put("problems/one/add_py/solutions/correct/a.py", "pass");
     put("problems/one/add_py/solutions/wrong/b.py", "pass");
+}
+
+static void test_checkouts(void **state)
+{
+    (void)state;
+    put_checkout();
+    put("problems/two.yaml", "problems:\n- {directory: one/add_py, name: again, gpus: [MI300]}\n");
+    carried.n = 0;
     assert_string_equal(
         read_as("gpumode", ""),
         "last\n"
-        "one/one/add_py/submission.py|vectoradd|-|needs_python|-|nan s #0 ?\n"
-        "one/one/add_py/solutions/correct/a.py|vectoradd|-|needs_python|-|nan s #0 passed\n"
-        "one/one/add_py/solutions/wrong/b.py|vectoradd|-|needs_python|-|nan s #0 failed\n"
-        "two/one/add_py/submission.py|again|-|needs_python|-|nan s #0 ?\n"
-        "two/one/add_py/solutions/correct/a.py|again|-|needs_python|-|nan s #0 passed\n"
-        "two/one/add_py/solutions/wrong/b.py|again|-|needs_python|-|nan s #0 failed\n");
+        "one/one/add_py/submission.py|vectoradd|-|gpumode_vectoradd|cuda|nan s #0 ?\n"
+        "one/one/add_py/solutions/correct/a.py|vectoradd|-|gpumode_vectoradd|cuda|nan s #0 "
+        "passed\n"
+        "one/one/add_py/solutions/wrong/b.py|vectoradd|-|gpumode_vectoradd|cuda|nan s #0 failed\n"
+        "two/one/add_py/submission.py|again|-|needs_amd|-|nan s #0 ?\n"
+        "two/one/add_py/solutions/correct/a.py|again|-|needs_amd|-|nan s #0 passed\n"
+        "two/one/add_py/solutions/wrong/b.py|again|-|needs_amd|-|nan s #0 failed\n");
     assert_int_equal(seen.notes, 1);
-    put("problems/two.yaml", "problems:\n- directory: ../../etc\n");
-    assert_string_equal(read_as("gpumode", ""), "bad_board");
+    assert_int_equal(carried.n, 1);
     assert_string_equal(read_as("gpumode", "problems/one/add_py"),
                         "last\n"
-                        "add_py/submission.py|add_py|-|needs_python|-|nan s #0 ?\n"
-                        "add_py/solutions/correct/a.py|add_py|-|needs_python|-|nan s #0 passed\n"
-                        "add_py/solutions/wrong/b.py|add_py|-|needs_python|-|nan s #0 failed\n");
+                        "add_py/submission.py|add_py|-|gpumode_add_py|cuda|nan s #0 ?\n"
+                        "add_py/solutions/correct/a.py|add_py|-|gpumode_add_py|cuda|nan s #0 "
+                        "passed\n"
+                        "add_py/solutions/wrong/b.py|add_py|-|gpumode_add_py|cuda|nan s #0 "
+                        "failed\n");
+    put("problems/two.yaml", "problems:\n- directory: ../../etc\n");
+    assert_string_equal(read_as("gpumode", ""), "bad_board");
+}
+
+/* What of a problem goes into a task, and what makes that impossible. */
+static void test_checkout_problem(void **state)
+{
+    (void)state;
+    put_checkout();
+    read_as("gpumode", "");
+    cleanup_free char *json = json_dumps(carried.json, JSON_COMPACT | JSON_SORT_KEYS);
+    assert_string_equal(
+        json,
+        "{\"cases\":{\"benchmark\":[{\"seed\":2,\"size\":100},{\"seed\":3,\"size\":200}],"
+        "\"correctness\":[{\"seed\":1,\"size\":7}]},\"entry\":\"custom_kernel\",\"form\":\"data\","
+        "\"inputs\":\"generate_input\",\"reference\":\"ref_kernel\",\"title\":\"GPU MODE: "
+        "vectoradd\",\"tolerance\":{\"absolute\":0.001,\"norm\":0.001,\"relative\":0.001,\"why\":"
+        "\"The board's own function decides where there is one.\"}}");
+    /* The reference is the first of the files; in one module it is the last. */
+    assert_string_equal(json_object_iter_key(json_object_iter(carried.files)), "reference.py");
+    assert_int_equal(json_object_size(carried.files), 3);
+    const char *module = json_string_value(json_object_get(carried.baselines, "cuda"));
+    assert_non_null(strstr(module, "\"task.py\""));
+    assert_true(strstr(module, "\"task.py\"") < strstr(module, "\"utils.py\""));
+    assert_true(strstr(module, "\"utils.py\"") < strstr(module, "\"reference.py\""));
+    /* On OpenCL it is a solution, with what it may import. */
+    module = json_string_value(json_object_get(carried.baselines, "opencl"));
+    assert_non_null(strstr(module, "\"solution.py\": \"pass\""));
+    assert_non_null(strstr(module, "\"task.py\""));
+    assert_null(strstr(module, "\"reference.py\""));
+
+    put("problems/one/add_py/reference.py", "check_implementation = 1\ndevice = 'cuda'\n"
+                                            "def ref_kernel(d): pass\ndef generate_input(): pass");
+    read_as("gpumode", "");
+    assert_string_equal(json_string_value(json_object_get(carried.json, "check")),
+                        "check_implementation");
+    assert_int_equal(json_array_size(json_object_get(carried.json, "devices")), 1);
+    assert_null(json_object_get(carried.baselines, "opencl"));
+    static const struct {
+        const char *line;
+        bool output;
+    } unpacking[] = {{"    a, b, c = data\n", true},
+                     {"    a, b = data\n", false},
+                     {"    data, output = data\n", true},
+                     {"    output = data\n", false},
+                     {"    return data", false}};
+    for (size_t i = 0; i < sizeof unpacking / sizeof unpacking[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "def generate_input(): pass\ndef ref_kernel(data):\n%s",
+                 unpacking[i].line);
+        put("problems/one/add_py/reference.py", text);
+        read_as("gpumode", "");
+        assert_int_equal(json_object_get(carried.json, "output") != NULL, unpacking[i].output);
+    }
+
+    carried.n = 0;
+    static const struct {
+        const char *file, *text, *code;
+    } bad[] = {
+        {"reference.py", "def ref_kernel(d): pass\n", "problem_unsupported"},
+        {"task.yml", "lang: py\n", "problem_unsupported"},
+        {"task.yml", "lang: cu\n", "problem_unsupported"},
+        {"task.yml", "multi_gpu: true\n", "needs_several_gpus"},
+        {"task.yml",
+         "tests: [{n: 1}]\nbenchmarks: [{n: 1}]\nfiles: [{name: reference.py, source: "
+         "../../../../../../etc/passwd}]\n",
+         "problem_unsupported"},
+        {"task.yml",
+         "tests: [{n: 1}]\nbenchmarks: [{n: 1}]\nfiles: [{name: ../x.py, source: task.py}]\n",
+         "problem_unsupported"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char path[128];
+        put_checkout();
+        snprintf(path, sizeof path, "problems/one/add_py/%s", bad[i].file);
+        put(path, bad[i].text);
+        assert_non_null(strstr(read_as("gpumode", ""), bad[i].code));
+    }
+    assert_int_equal(carried.n, 0);
+
+    /* One file too many, and one byte too many. */
+    char many[4096];
+    static char large[REGRADE_MAX_PROBLEM_BYTES + 2];
+    snprintf(many, sizeof many, "%s",
+             "tests: [{n: 1}]\nbenchmarks: [{n: 1}]\nfiles:\n"
+             "- {name: reference.py, source: reference.py}\n");
+    for (unsigned i = 1; i <= REGRADE_MAX_PROBLEM_FILES; i++) {
+        put_checkout();
+        put("problems/one/add_py/task.yml", many);
+        assert_null(strstr(read_as("gpumode", ""), "problem_unsupported"));
+        size_t used = strlen(many);
+        snprintf(many + used, sizeof many - used, "- {name: m%u.py, source: task.py}\n", i);
+    }
+    put("problems/one/add_py/task.yml", many);
+    assert_non_null(strstr(read_as("gpumode", ""), "problem_unsupported"));
+    put_checkout();
+    memset(large, '#', sizeof large - 1);
+    put("problems/one/add_py/task.py", large);
+    assert_non_null(strstr(read_as("gpumode", ""), "problem_unsupported"));
+    large[REGRADE_MAX_PROBLEM_BYTES] = 0;
+    put("problems/one/add_py/task.py", large);
+    assert_null(strstr(read_as("gpumode", ""), "problem_unsupported"));
+}
+
+static void test_problem_folder(void **state)
+{
+    (void)state;
+    kgrade_error err = {0};
+    bool changed;
+    cleanup_free char *name = regrade_task_name("gpumode", "AMD-fp8.mm\xff");
+    assert_string_equal(name, "gpumode_amd_fp8_mm_");
+    json_auto_t *json = json_pack("{s:s}", "form", "data");
+    json_auto_t *files = json_pack("{s:s, s:s}", "reference.py", "a", "task.py", "b");
+    json_auto_t *baselines = json_pack("{s:s, s:s}", "opencl", "ours", "cuda", "ours");
+    const struct regrade_problem problem = {name, "here", json, files, baselines, "words"};
+    put("gpumode_amd_fp8_mm_/baseline.opencl.py", "theirs");
+    must(regrade_problem_write(folder, &problem, &changed, &err), &err);
+    assert_true(changed);
+    char path[512];
+    cleanup_bytes struct bytes text = {0}, kept = {0};
+    snprintf(path, sizeof path, "%s/%s/problem.json", folder, name);
+    must(io_read_file(path, 4096, &text, &err), &err);
+    json_auto_t *written = json_loads((const char *)text.data, 0, NULL);
+    json_auto_t *expected = json_pack("{s:s, s:s, s:[s, s]}", "form", "data", "name", name, "files",
+                                      "reference.py", "task.py");
+    assert_true(json_equal(written, expected));
+    snprintf(path, sizeof path, "%s/%s/baseline.opencl.py", folder, name);
+    must(io_read_file(path, 4096, &kept, &err), &err);
+    assert_string_equal((const char *)kept.data, "theirs");
+    /* A baseline of ours follows the problem. */
+    bytes_free(&kept);
+    json_object_set_new(baselines, "cuda", json_string("newer"));
+    must(regrade_problem_write(folder, &problem, &changed, &err), &err);
+    assert_true(changed);
+    snprintf(path, sizeof path, "%s/%s/baseline.cuda.py", folder, name);
+    must(io_read_file(path, 4096, &kept, &err), &err);
+    assert_non_null(strstr((const char *)kept.data, "\nnewer"));
+    /* A task.json stays while it is of what is there. */
+    put("gpumode_amd_fp8_mm_/task.json", "{}");
+    snprintf(path, sizeof path, "%s/%s/task.json", folder, name);
+    must(regrade_problem_write(folder, &problem, &changed, &err), &err);
+    assert_false(changed);
+    assert_int_equal(access(path, F_OK), 0);
+    json_object_set_new(files, "task.py", json_string("c"));
+    must(regrade_problem_write(folder, &problem, &changed, &err), &err);
+    assert_true(changed);
+    assert_int_not_equal(access(path, F_OK), 0);
 }
 
 /* --- KernelBench -------------------------------------------------------------------------------- */
+
+static const char model[] = "class Model(Module):\n    pass\n\ndef get_inputs():\n    return []\n";
 
 static void test_kernelbench(void **state)
 {
@@ -295,14 +508,15 @@ static void test_kernelbench(void **state)
         "false, \"runtime\": -1.0}}");
     put("runs/first/level_2_problem_1_sample_0_kernel.py", "pass");
     put("runs/first/level_2_problem_3_sample_0_kernel.py", "pass");
-    put("KernelBench/level2/1_Square_matmul.py", "pass");
+    put("KernelBench/level2/1_Square_matmul.py", model);
     assert_string_equal(
         read_as("kernelbench", ""),
         "fast_p\n"
-        "first/level_2_problem_1_sample_0_kernel.py|level 2|first|needs_python|-|1.5 ms #0 passed\n"
-        "first/level_2_problem_1_sample_1_kernel.py|level 2|first|needs_python|-|nan ms #0 passed\n"
-        "first/level_2_problem_2_sample_0_kernel.py|level 2|first|needs_python|-|nan ms #0 failed\n"
-        "first/level_2_problem_3_sample_0_kernel.py|level 2|first|needs_python|-|nan ms #0 ?\n");
+        "first/level_2_problem_1_sample_0_kernel.py|level 2|first|kernelbench_2_1|cuda|1.5 ms #0 "
+        "passed\n"
+        "first/level_2_problem_1_sample_1_kernel.py|level 2|first|no_source|-|nan ms #0 passed\n"
+        "first/level_2_problem_2_sample_0_kernel.py|level 2|first|no_source|-|nan ms #0 failed\n"
+        "first/level_2_problem_3_sample_0_kernel.py|level 2|first|no_task|-|nan ms #0 ?\n");
     assert_int_equal(seen.notes, 1); /* no reference times */
     put("results/timing/H100/base.json", "{\"level2\": {\"1_Square_matmul.py\": {\"mean\": 3.0}}}");
     read_as("kernelbench", "");
@@ -321,8 +535,13 @@ static void test_kernelbench(void **state)
     put("KernelBench/level1/notes.txt", "");
     assert_string_equal(read_as("kernelbench", ""),
                         "fast_p\n"
-                        "level1/2_Add.py|level 1|-|needs_python|-|nan ms #0 ?\n"
-                        "level2/1_Square_matmul.py|level 2|-|needs_python|-|nan ms #0 ?\n");
+                        "level1/2_Add.py|level 1|-|problem_unsupported|-|nan ms #0 ?\n"
+                        "level2/1_Square_matmul.py|level 2|-|kernelbench_2_1|cuda|nan ms #0 ?\n");
+    assert_string_equal(json_string_value(json_object_get(carried.json, "form")), "model");
+    assert_null(json_object_get(carried.json, "init"));
+    cleanup_free char *candidate = NULL;
+    assert_true(asprintf(&candidate, "%s\n\nModelNew = Model\n", model) > 0);
+    assert_string_equal(json_string_value(json_object_get(carried.baselines, "cuda")), candidate);
 }
 
 /* --- AgentKernelArena --------------------------------------------------------------------------- */
@@ -349,7 +568,7 @@ static const char *cases_of(const char *name)
     const struct regrade_adapter *arena = regrade_adapter_for(path, &err);
     assert_non_null(arena);
     assert_string_equal(arena->name, "arena");
-    const struct regrade_sink sink = {on_begin, note_cases, on_note, &wishes};
+    const struct regrade_sink sink = {on_begin, note_cases, on_note, &wishes, NULL};
     must(arena->read(path, &wishes, &sink, &err), &err);
     return arena_cases ? arena_cases : "none";
 }
@@ -492,10 +711,11 @@ static void test_flashinfer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_folder),        TEST(test_board_json),  TEST(test_hostile_folder),
-        TEST(test_leetgpu),       TEST(test_exports),     TEST(test_checkouts),
-        TEST(test_kernelbench),   TEST(test_flashinfer),  TEST(test_arena_runs),
-        TEST(test_arena_configs), TEST(test_arena_lines),
+        TEST(test_folder),           TEST(test_board_json),     TEST(test_hostile_folder),
+        TEST(test_leetgpu),          TEST(test_exports),        TEST(test_checkouts),
+        TEST(test_checkout_problem), TEST(test_problem_folder), TEST(test_kernelbench),
+        TEST(test_flashinfer),       TEST(test_arena_runs),     TEST(test_arena_configs),
+        TEST(test_arena_lines),
     };
     return cmocka_run_group_tests(tests, make_tasks, free_tasks);
 }

@@ -149,11 +149,11 @@ static void test_host_files_are_absent(void **state)
     const char *text = run_script(script);
     unlink(name);
     close(fd);
-    assert_string_equal(text,
-                        access("/lib64", F_OK)
-                            ? "/..:\nbin\ndev\netc\nlib\nproc\ntmp\nusr\n\n/etc:\nld.so.cache\n"
-                            : "/..:\nbin\ndev\netc\nlib\nlib64\nproc\ntmp\nusr\n\n/etc:\n"
-                              "ld.so.cache\n");
+    assert_string_equal(
+        text, access("/lib64", F_OK)
+                  ? "/..:\nbin\ndev\netc\nlib\nproc\nsbin\ntmp\nusr\n\n/etc:\nld.so.cache\n"
+                  : "/..:\nbin\ndev\netc\nlib\nlib64\nproc\nsbin\ntmp\nusr\n\n/etc:\n"
+                    "ld.so.cache\n");
 }
 
 static void test_only_harmless_devices(void **state)

@@ -1,6 +1,7 @@
 /* Jobs while all is well: order, limits, repeats, ends, events, watchers. */
 #include "jobs_help.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <math.h>
 #include <sys/resource.h>
@@ -495,16 +496,27 @@ static void a_deadline_ends_a_job_wherever_it_is(void **state)
     (void)state;
     open_jobs(&one_at_a_time);
     struct jobs_request request = request_of("a", "0 accepted gated");
-    request.deadline_s = 0.3;
-    struct job *running = submit_request(&request);
-    wait_state(running, JOB_RUNNING);
+    struct job *first = submit_request(&request);
+    wait_state(first, JOB_RUNNING);
     request.deadline_s = 0.05;
     struct job *queued = submit_request(&request);
+    assert_cancelled(queued, "deadline_exceeded");
+    assert_int_equal(look(queued).started_ms, 0);
+    assert_int_equal(job_cancel(first, NULL), 0);
+    job_release(first);
+
+    /* Again, with more time, when it was over before it began. */
+    struct job *running = NULL;
+    int64_t began = 0;
+    for (request.deadline_s = 0.1; !began && request.deadline_s < 60; request.deadline_s *= 2) {
+        job_release(running);
+        running = submit_request(&request);
+        assert_cancelled(running, "deadline_exceeded");
+        began = look(running).started_ms;
+    }
+    assert_true(began > 0);
     request.deadline_s = 1000;
     struct job *patient = submit_request(&request);
-    assert_cancelled(queued, "deadline_exceeded");
-    assert_cancelled(running, "deadline_exceeded");
-    assert_int_equal(look(queued).started_ms, 0);
     wait_state(patient, JOB_RUNNING);
     request.deadline_s = 1e-9;
     struct job *late = submit_request(&request);
@@ -520,14 +532,24 @@ static void a_deadline_ends_a_job_wherever_it_is(void **state)
 static void a_grade_may_not_take_longer_than_allowed(void **state)
 {
     (void)state;
-    const struct jobs_options options = {.queue = 10, .max_grade_s = 0.1};
+    struct jobs_options options = {.queue = 10, .max_grade_s = 0.1};
     open_jobs(&options);
     struct job *slow = submit("a", "60000 accepted");
     assert_cancelled(slow, "deadline_exceeded");
-    struct job *waits = submit("a", "400 accepted waits"); /* for the device: not its fault */
-    wait_state(waits, JOB_DONE);
     job_release(slow);
-    job_release(waits);
+    /* Waiting for the device is not its fault.  Again, with more time, when it was held up before it waited. */
+    bool done = false;
+    for (long ms = 400; !done && ms < 60000; ms *= 4) {
+        char source[64];
+        options.max_grade_s = (double)ms / 4000;
+        jobs_set_limits(jobs, &options);
+        snprintf(source, sizeof source, "%ld accepted waits", ms);
+        struct job *waits = submit("a", source);
+        AWAIT(look(waits).state == JOB_DONE || look(waits).state == JOB_CANCELLED);
+        done = look(waits).state == JOB_DONE;
+        job_release(waits);
+    }
+    assert_true(done);
 }
 
 static void a_job_that_nobody_knows_of_is_forgotten(void **state)
@@ -731,6 +753,7 @@ static void waiting_costs_little_memory(void **state)
     static struct job *all[N];
     static char source[SOURCE + 1];
     atomic_uint calls = 0;
+    unsigned due = 0;
     memset(source, ' ', SOURCE);
     memcpy(source, "0 accepted", 10);
     open_jobs(&one_at_a_time);
@@ -741,12 +764,13 @@ static void waiting_costs_little_memory(void **state)
         const struct jobs_request request = request_of("a", source);
         all[i] = submit_request(&request);
         assert_non_null(job_watch(all[i], look_on, &calls));
+        due += look(all[i]).state == JOB_STORING; /* or the change came before the watcher */
         wait_state(all[i], JOB_QUEUED);
     }
     size_t after = mallinfo2().uordblks;
     /* SQLite's page cache, up to 2 MiB, is in it. */
     assert_true(after < before + (6u << 20));
-    assert_true(atomic_load(&calls) >= N);
+    AWAIT(atomic_load(&calls) >= due);
     for (int i = N - 1; i >= 0; i--)
         job_release(all[i]);
     job_release(first);
@@ -757,17 +781,20 @@ static void idle_threads_sleep(void **state)
     (void)state;
     const struct jobs_options options = {.queue = 10, .builds_ahead = 3};
     struct rusage before, after;
+    long most = LONG_MAX;
     open_jobs(&options);
     struct job *job = submit("a", "0 accepted");
     wait_state(job, JOB_DONE);
     atomic_uint calls = 0;
     assert_non_null(job_watch(job, look_on, &calls));
-    sleep_ms(50);
-    getrusage(RUSAGE_SELF, &before);
-    sleep_ms(500);
-    getrusage(RUSAGE_SELF, &after);
-    assert_true(after.ru_nvcsw - before.ru_nvcsw <=
-                20); /* five threads that poll would be many more */
+    /* Threads that poll are many more in each half second; those that have something left to tidy up are so in the first. */
+    for (int i = 0; i < 20 && most > 20; i++) {
+        getrusage(RUSAGE_SELF, &before);
+        sleep_ms(500);
+        getrusage(RUSAGE_SELF, &after);
+        most = after.ru_nvcsw - before.ru_nvcsw;
+    }
+    assert_true(most <= 20);
     job_release(job);
 }
 

@@ -188,7 +188,10 @@ static void test_hip_has_its_own_names(void **state)
     (void)state;
     cleanup_task struct task *task = parse(awkward);
     cleanup_free char *source = skeleton_source(task, "cuda", "hip", NULL);
+    cleanup_free char *amd = skeleton_source(task, "hip", NULL, NULL);
     assert_non_null(source);
+    assert_non_null(amd);
+    assert_string_equal(amd, source);
     assert_non_null(strstr(source, "#include <hip/hip_runtime.h>\n"));
     assert_non_null(strstr(source, "const __hip_bfloat16 *items_"));
     assert_null(strstr(source, "cuda"));

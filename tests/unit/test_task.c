@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "grader/task/task.h"
+#include "grader/task/set.h"
 #include "sample_task.h"
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/io.h"
@@ -454,6 +454,26 @@ static void test_built_in_tasks(void **state)
     }
 }
 
+/* A set of the tasks of one or two folders. */
+static void test_two_folders(void **state)
+{
+    const struct folder *folder = *state;
+    cleanup_task_set struct task_set *one = NULL, *both = NULL, *twice = NULL;
+    cleanup_free char *parent =
+        strndup(folder->path, (size_t)(strrchr(folder->path, '/') - folder->path));
+    kgrade_error err = {0};
+    if (task_set_load(parent, "/nowhere", &one, &err) ||
+        task_set_load(KGRADE_SOURCE_DIR "/tasks", parent, &both, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(one->n, 1);
+    assert_non_null(task_set_find(both, "sample"));
+    assert_non_null(task_set_find(both, "matmul"));
+    assert_int_equal(task_set_load(parent, parent, &twice, &err), -1);
+    assert_string_equal(err.code, "task_twice");
+    assert_int_equal(task_set_load("/nowhere", parent, &twice, &err), -1);
+    assert_string_equal(err.code, "tasks_unreadable");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +489,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_hash_covers_every_file, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_folders_with_mistakes, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_two_folders, make_folder, remove_folder),
         cmocka_unit_test(test_built_in_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,9 +301,71 @@ static void test_deep_nesting_is_refused(void **state)
     assert_string_equal(err.code, "task_invalid");
 }
 
+/* A foreign task, and one thing of it that is wrong at a time. */
+static const char foreign[] =
+    "{\"name\": \"far\", \"title\": \"Far\", \"entry\": \"custom_kernel\",\n"
+    " \"python\": {\"form\": \"data\", \"files\": [\"reference.py\"], \"inputs\": \"make\",\n"
+    "  \"reference\": \"answer\", \"seed\": 1, \"double\": true, \"variants\": [\n"
+    "  {\"inputs\": {\"n\": 4}, \"data\": {\"buffer\": \"in0\"}, \"outputs\": {\"buffer\": "
+    "\"out0\"}}]},\n"
+    " \"parameters\": [{\"name\": \"in0\", \"kind\": \"in\", \"dtype\": \"i32\", \"shape\": "
+    "[\"4\"]},\n"
+    "  {\"name\": \"out0\", \"kind\": \"out\", \"dtype\": \"i32\", \"shape\": [\"4\"]},\n"
+    "  {\"name\": \"variant\", \"kind\": \"dim\", \"dtype\": \"i64\"}],\n"
+    " \"cases\": {\"correctness\": [{\"variant\": 0}], \"benchmark\": [{\"variant\": 0}]},\n"
+    " \"roofline\": {\"bytes\": \"16\", \"operations\": \"0\"}}";
+
+static const struct mistake foreign_mistakes[] = {
+    {"\"form\": \"data\"", "\"form\": \"tuple\"", "$.python.form: \"tuple\" is no form."},
+    {"\"reference.py\"", "\"../reference.py\"", "$.python.files[0]: this is not the name"},
+    {"\"reference.py\"", "\"a.py\", \"a.py\"", "$.python.files[1]: \"a.py\" is named twice."},
+    {"\"reference.py\"", "\"kgrade.py\"", "$.python.files[0]: this is not the name"},
+    {"\"reference.py\"",
+     "\"a.py\", \"b.py\", \"c.py\", \"d.py\", \"e.py\", \"f.py\", \"g.py\", \"h.py\", \"i.py\"",
+     "$.python.files: 1 to 8 elements are expected"},
+    {"\"inputs\": \"make\",", "", "$.python: the key \"inputs\" is missing."},
+    {"\"double\": true", "\"double\": 1", "$.python: \"double\" is not a boolean."},
+    {"\"seed\": 1", "\"seed\": -1", "$.python.seed:"},
+    {"\"seed\": 1", "\"seed\": 1, \"seeds\": 0", "$.python.seeds:"},
+    {"\"data\": {\"buffer\": \"in0\"}", "\"data\": []",
+     "$.python.variants[0]: \"data\" is not an object."},
+    {"\"outputs\":", "\"output\":", "$.python.variants[0]: the key \"output\" is not allowed"},
+    {"\"variant\", \"kind\": \"dim\", \"dtype\": \"i64\"}],\n \"cases\": {\"correctness\": "
+     "[{\"variant\": 0}], \"benchmark\": [{\"variant\": 0}]}",
+     "\"n\", \"kind\": \"dim\", \"dtype\": \"i64\"}], \"cases\": {\"correctness\": "
+     "[{\"n\": 0}], \"benchmark\": [{\"n\": 0}]}",
+     "$: the first dim of a foreign task is \"variant\"."},
+    {"{\"variant\": 0}]}", "{\"variant\": 1}]}", "a case has variant 1 of 1."},
+    {"{\"variant\": 0}]}", "{\"variant\": 0}], \"hidden\": [{\"count\": 1, \"variant\": [0, 0]}]}",
+     "$: a foreign task has no hidden ranges."},
+    {"\"dtype\": \"i32\", \"shape\": [\"4\"]},\n  {\"name\": \"out0\"",
+     "\"dtype\": \"i32\", \"shape\": [\"4\"], \"values\": {\"distribution\": "
+     "\"uniform\"}},\n  {\"name\": \"out0\"",
+     "$.parameters[0]: the key \"values\" is not allowed here"},
+};
+
+static void test_mistakes_in_foreign_tasks(void **state)
+{
+    (void)state;
+    kgrade_error err;
+    cleanup_task struct task *right = NULL;
+    assert_int_equal(parse(foreign, &right, &err), 0);
+    assert_non_null(right->python);
+    for (size_t i = 0; i < sizeof foreign_mistakes / sizeof foreign_mistakes[0]; i++) {
+        const struct mistake *m = &foreign_mistakes[i];
+        cleanup_task struct task *task = NULL;
+        cleanup_free char *text = replaced(foreign, m->from, m->to);
+        assert_int_equal(parse(text, &task, &err), -1);
+        if (!strstr(err.message, m->message))
+            fail_msg("mistake %zu: %s", i, err.message);
+        assert_true(strlen(err.hint) > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mistakes_in_foreign_tasks),
         cmocka_unit_test(test_every_mistake_is_explained),
         cmocka_unit_test(test_something_must_be_written),
         cmocka_unit_test(test_limits),

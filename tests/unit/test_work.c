@@ -24,6 +24,8 @@ struct shape {
     uint64_t own, own_bytes; /* a buffer of the candidate's own, and where it lies */
     uint64_t pointer;        /* in an argument, as on a device whose pointers are plain numbers */
     int32_t scalar;
+    const char *variable; /* whose address is an argument, and which byte's */
+    uint64_t variable_at;
     int64_t window;          /* an attribute's value */
     uint64_t filled, copied; /* bytes */
     uint8_t pattern, contents;
@@ -36,6 +38,7 @@ static const struct shape plain = {.code = "kernel void work() {}",
                                    .kernel = "work",
                                    .grid = 128,
                                    .block = 32,
+                                   .variable = "table",
                                    .own = 0x600000000000,
                                    .own_bytes = 4096,
                                    .pointer = 0x600000000100,
@@ -70,6 +73,10 @@ static void add_kernel(struct recording_call *call, const struct shape *s, size_
     node->block[0] = s->block;
     recording_add_arg(node, ARG_BUFFER)->buffer = s->input;
     recording_add_arg(node, ARG_LOCAL)->size = 256;
+    struct recording_arg *variable = recording_add_arg(node, ARG_VARIABLE);
+    variable->image = image;
+    variable->name = strdup(s->variable);
+    variable->at = s->variable_at;
     add_bytes(node, 16, &packed, offsetof(__typeof__(packed), scalar) + sizeof packed.scalar);
     struct recording_attribute *attribute = recording_add_attribute(node, "window");
     attribute->n = 1;
@@ -170,6 +177,8 @@ static void other_arguments_are_found(void **state)
     EXPECT(WORK_ARGUMENTS, input = N_PARAMS);
     EXPECT(WORK_ARGUMENTS, pointer = PARAM_ADDRESS);
     EXPECT(WORK_ARGUMENTS, pointer = 12);
+    EXPECT(WORK_ARGUMENTS, variable = "other");
+    EXPECT(WORK_ARGUMENTS, variable_at = 4);
 }
 
 static void other_copies_and_fills_are_found(void **state)

@@ -8,47 +8,65 @@
 #include "../../../sandbox/base/fail.h"
 #include "parcel.h"
 
-static int map(struct arena *arena, const struct driver_context *context, enum arena_access access,
-               kgrade_error *err)
+/* Which addresses to reserve: where they are wanted, in whole pieces around the place. */
+static int reserve(struct arena *arena, bool anywhere, kgrade_error *err)
 {
-    CUdeviceptr wanted = access == ARENA_READ_WRITE ? ARENA_ADDRESS : 0, got = 0;
-    arena->reserved =
-        (arena->bytes + ARENA_RESERVATION - 1) / ARENA_RESERVATION * ARENA_RESERVATION;
-    CUresult result = cuMemAddressReserve(&got, arena->reserved, 0, wanted, 0);
+    CUdeviceptr place = anywhere ? 0 : ARENA_BUFFERS - arena->workspace_bytes;
+    CUdeviceptr wanted = place / ARENA_RESERVATION * ARENA_RESERVATION, got = 0;
+    uint64_t end = place + arena->bytes - wanted,
+             bytes = (end + ARENA_RESERVATION - 1) / ARENA_RESERVATION * ARENA_RESERVATION;
+    CUresult result = cuMemAddressReserve(&got, bytes, 0, wanted, 0);
     if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result, "Reserving addresses for the arena");
     if (wanted && got != wanted) {
-        cuMemAddressFree(got, arena->reserved);
+        cuMemAddressFree(got, bytes);
         return fail(err, "arena_failed",
                     "Report the driver's version: it must honour the address it is asked for.",
                     "The arena was placed at %#llx instead of %#llx.", (unsigned long long)got,
                     (unsigned long long)wanted);
     }
-    result = cuMemMap(got, arena->bytes, 0, arena->memory, 0);
-    if (result != CUDA_SUCCESS) {
-        cuMemAddressFree(got, arena->reserved);
+    arena->reserved_from = got;
+    arena->reserved = bytes;
+    arena->address = anywhere ? got : place;
+    return 0;
+}
+
+static int map_reserved(struct arena *arena, const struct driver_context *context,
+                        enum arena_access access, kgrade_error *err)
+{
+    CUresult result = cuMemMap(arena->address, arena->bytes, 0, arena->memory, 0);
+    if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result, "Mapping the arena");
-    }
     CUmemAccessDesc description = {
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = context->device},
         .flags = access == ARENA_READ_WRITE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                                             : CU_MEM_ACCESS_FLAGS_PROT_READ,
     };
-    result = cuMemSetAccess(got, arena->bytes, &description, 1);
+    result = cuMemSetAccess(arena->address, arena->bytes, &description, 1);
     if (access == ARENA_READ_ONLY && result != CUDA_SUCCESS) {
         /* Not every device can map memory read-only. Whoever asked for it only reads. */
         driver_trace("the arena cannot be mapped read-only (%d)", (int)result);
         description.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-        result = cuMemSetAccess(got, arena->bytes, &description, 1);
+        result = cuMemSetAccess(arena->address, arena->bytes, &description, 1);
     }
-    if (result != CUDA_SUCCESS) {
-        cuMemUnmap(got, arena->bytes);
-        cuMemAddressFree(got, arena->reserved);
-        return driver_fail(err, "arena_failed", result, "Opening the arena for access");
+    if (result == CUDA_SUCCESS)
+        return 0;
+    cuMemUnmap(arena->address, arena->bytes);
+    return driver_fail(err, "arena_failed", result, "Opening the arena for access");
+}
+
+static int map(struct arena *arena, const struct driver_context *context, enum arena_access access,
+               kgrade_error *err)
+{
+    if (reserve(arena, access == ARENA_READ_ONLY, err))
+        return -1;
+    if (map_reserved(arena, context, access, err)) {
+        cuMemAddressFree(arena->reserved_from, arena->reserved);
+        arena->address = 0;
+        return -1;
     }
-    arena->address = got;
     driver_trace("arena of %llu bytes at %#llx", (unsigned long long)arena->bytes,
-                 (unsigned long long)got);
+                 (unsigned long long)arena->address);
     return 0;
 }
 
@@ -61,7 +79,7 @@ int arena_create(struct arena *ret, const struct driver_context *context, uint64
                  uint64_t case_bytes, kgrade_error *err)
 {
     if (case_bytes == 0 || case_bytes > ARENA_MAX_BYTES / 2 ||
-        workspace_bytes > ARENA_MAX_BYTES / 2)
+        workspace_bytes > ARENA_MAX_WORKSPACE)
         return fail(err, "arena_failed", NULL,
                     "An arena cannot have %llu bytes and a workspace of %llu.",
                     (unsigned long long)case_bytes, (unsigned long long)workspace_bytes);
@@ -117,7 +135,8 @@ int arena_import(struct arena *ret, const struct driver_context *context, int fd
     if (parcel_open(fd, &parcel, &memory, err))
         return -1;
     if (parcel.bytes == 0 || parcel.bytes > ARENA_MAX_BYTES || parcel.bytes % ARENA_GRANULARITY ||
-        parcel.workspace_bytes >= parcel.bytes || parcel.workspace_bytes % ARENA_GRANULARITY)
+        parcel.workspace_bytes >= parcel.bytes || parcel.workspace_bytes > ARENA_MAX_WORKSPACE ||
+        parcel.workspace_bytes % ARENA_GRANULARITY)
         return fail(err, "arena_failed", NULL,
                     "An arena cannot have %llu bytes and a workspace of %llu.",
                     (unsigned long long)parcel.bytes, (unsigned long long)parcel.workspace_bytes);
@@ -139,7 +158,7 @@ void arena_close(struct arena *arena)
 {
     if (arena->address) {
         cuMemUnmap(arena->address, arena->bytes);
-        cuMemAddressFree(arena->address, arena->reserved);
+        cuMemAddressFree(arena->reserved_from, arena->reserved);
     }
     if (arena->memory)
         cuMemRelease(arena->memory);

@@ -3,10 +3,11 @@
  * address, so that every pointer in a recording means the same in both; the baseline's replayer maps the candidate's, and the
  * judge maps it read-only, anywhere.
  *
- *   ARENA_ADDRESS          the workspace: what the candidate allocates; as large as its task allows
- *   behind the workspace   the case's buffers, as task_layout places them
+ *   before ARENA_BUFFERS   the workspace, which ends there: what the candidate allocates; as large as it may be
+ *   from ARENA_BUFFERS on  the case's buffers, as task_layout places them
  *
- * So neither moves with the sizes of a task's cases, and a recording can be replayed in any later arena of its task.
+ * So no address moves with the sizes of a task's cases or with that of the workspace, and a recording can be replayed in any
+ * later arena of its task whose workspace is as large or larger.
  */
 #ifndef KGRADE_CUDA_ARENA_H
 #define KGRADE_CUDA_ARENA_H
@@ -17,7 +18,8 @@
 #include "driver.h"
 
 /* Far from what the driver, the C library and the loader use, and below the 47 bits that all devices have. */
-#define ARENA_ADDRESS 0x600000000000ull
+#define ARENA_BUFFERS 0x601000000000ull
+#define ARENA_MAX_WORKSPACE (64ull << 30)
 #define ARENA_GRANULARITY (2ull << 20)
 #define ARENA_MAX_BYTES (1ull << 40)
 /* Addresses are reserved in multiples of this: the driver serves small reservations from a range of its own and then
@@ -28,21 +30,22 @@ enum arena_access { ARENA_READ_WRITE, ARENA_READ_ONLY };
 
 struct arena {
     CUmemGenericAllocationHandle memory;
-    CUdeviceptr address;      /* 0: not mapped */
+    CUdeviceptr address;      /* of the workspace; 0: not mapped */
     uint64_t bytes;           /* all of it */
     uint64_t workspace_bytes; /* both are multiples of ARENA_GRANULARITY */
-    uint64_t reserved;        /* addresses, a multiple of ARENA_RESERVATION */
-    int memory_fd;            /* of the memory; the owner's only, else -1 */
+    CUdeviceptr reserved_from;
+    uint64_t reserved; /* addresses, a multiple of ARENA_RESERVATION */
+    int memory_fd;     /* of the memory; the owner's only, else -1 */
 };
 
-/* Makes the memory and maps it at ARENA_ADDRESS.  case_bytes: of the largest case's buffers.  -1 with `arena_failed`. */
+/* Makes the memory and maps it around ARENA_BUFFERS.  case_bytes: of the largest case's buffers.  -1 with `arena_failed`. */
 int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes,
                  uint64_t case_bytes, kgrade_error *err);
 
 /* The descriptor to hand to other processes; owned by the caller. -1 with `arena_failed`. */
 int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err);
 
-/* Maps an arena made elsewhere: at ARENA_ADDRESS when it can be written, anywhere when not.  The descriptor stays the
+/* Maps an arena made elsewhere: around ARENA_BUFFERS when it can be written, anywhere when not.  The descriptor stays the
  * caller's.  -1 with `arena_failed`. */
 int arena_import(struct arena *ret, const struct driver_context *context, int fd,
                  enum arena_access access, kgrade_error *err);

@@ -4,7 +4,7 @@
 
 #include "../../recording.h"
 #include "arena.h"
-#include "workspace.h"
+#include "../shared/workspace.h"
 
 struct capture_place {
     const struct driver_context *context;

@@ -4,11 +4,12 @@
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
+#include "../shared/runs.h"
 #include "capture_node.h"
-#include "runs.h"
 
 #define MAX_CONTENT_BYTES                                                                          \
-    (384ull << 20) /* of the candidate's memory that is not zero, in one recording */
+    (384ull << 20)      /* of the candidate's memory that is not zero, in one recording */
+#define MAX_PIECES 256u /* that blocks are split into; a replay restores one after the other */
 #define MAX_VARIABLE_BYTES (256ull << 20) /* of one variable of a module */
 
 static int add_buffer(struct capture *c, uint64_t address, uint64_t bytes, const void *contents)
@@ -57,6 +58,22 @@ static int add_contents(struct capture *c, const struct workspace_block *block, 
     return 0;
 }
 
+/* What was allocated in the call held nothing before it, so that blocks side by side are one: a framework makes one for every
+ * tensor in between.  Returns how many are left. */
+static size_t merge_fresh(struct workspace_block *blocks, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct workspace_block *last = kept ? &blocks[kept - 1] : NULL;
+        if (last && !last->is_marked && !blocks[i].is_marked &&
+            last->address + last->bytes == blocks[i].address)
+            last->bytes += blocks[i].bytes;
+        else
+            blocks[kept++] = blocks[i];
+    }
+    return kept;
+}
+
 int capture_memory(struct capture *c)
 {
     size_t n = workspace_blocks(c->place->workspace, NULL, 0);
@@ -64,13 +81,12 @@ int capture_memory(struct capture *c)
     if (!blocks)
         return fail(c->err, "out_of_memory", NULL, "No memory for a list of blocks.");
     size_t got = workspace_blocks(c->place->workspace, blocks, n);
-    n = got < n ? got : n;
+    n = merge_fresh(blocks, got < n ? got : n);
     if (n > RECORDING_MAX_BUFFERS)
         return fail(c->err, "workspace_too_large", "Allocate fewer, larger blocks.",
                     "The candidate holds %zu blocks of memory; at most %d can be recorded.", n,
                     RECORDING_MAX_BUFFERS);
-    /* Every block gets at least one piece, and what is left over is shared out. */
-    size_t pieces = n ? RECORDING_MAX_BUFFERS / n : 0;
+    size_t pieces = n < MAX_PIECES ? MAX_PIECES / (n + 1) : 1;
     uint64_t content = 0;
     for (size_t i = 0; i < n; i++)
         if (blocks[i].is_marked ? add_contents(c, &blocks[i], pieces, &content)

@@ -78,13 +78,37 @@ static bool in_arena(const struct capture *c, uint64_t address)
     return address >= arena->address && address - arena->address < arena->bytes;
 }
 
+/* The variable of a module known so far that an address lies in.  Not constants: by their address a kernel could write to them
+ * and so leave something for the next replay.  false: none. */
+static bool find_variable(const struct capture *c, uint64_t address, struct recording_arg *arg)
+{
+    for (size_t i = 0; i < c->n_images; i++) {
+        struct cubin_variable variable;
+        uint64_t cursor = 0;
+        while (cubin_next_variable(&c->images[i].source.cubin, &cursor, &variable)) {
+            CUdeviceptr from = 0;
+            size_t bytes = 0;
+            if (variable.constant || cuModuleGetGlobal(&from, &bytes, c->images[i].module,
+                                                       variable.name) != CUDA_SUCCESS)
+                continue;
+            if (address < from || address - from >= bytes)
+                continue;
+            arg->image = c->images[i].image;
+            arg->at = address - from;
+            arg->name = strdup(variable.name);
+            return arg->name != NULL;
+        }
+    }
+    return false;
+}
+
 /* An argument of a pointer's size that is the address of memory which a replay does not have. */
-static int check_pointer(struct capture *c, const void *bytes, const char *name, size_t index,
-                         size_t position)
+static int check_pointer(struct capture *c, struct recording_arg *arg, const char *name,
+                         size_t index, size_t position)
 {
     uint64_t value;
     unsigned int type = 0;
-    memcpy(&value, bytes, sizeof value);
+    memcpy(&value, arg->bytes, sizeof value);
     if (value >> 16 == 0 || in_arena(c, value) ||
         cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, value) != CUDA_SUCCESS)
         return 0;
@@ -93,10 +117,15 @@ static int check_pointer(struct capture *c, const void *bytes, const char *name,
                     "Copy the data to device memory once, in the first call, and pass that.",
                     "Argument %zu of kernel %.200s (node %zu) points to host memory.", position,
                     name, index);
+    if (type == CU_MEMORYTYPE_DEVICE && find_variable(c, value, arg)) {
+        driver_trace("argument %zu of node %zu is the variable %s", position, index, arg->name);
+        arg->kind = ARG_VARIABLE;
+        return 0;
+    }
     if (type == CU_MEMORYTYPE_DEVICE)
         return fail(c->err, "pointer_outside_arena",
-                    "Use memory from cudaMalloc; name __device__ variables in the kernel instead "
-                    "of passing their address.",
+                    "Use memory from cudaMalloc; name variables of another module, and "
+                    "__constant__ ones, in the kernel instead of passing their address.",
                     "Argument %zu of kernel %.200s (node %zu) points to device memory that was not "
                     "allocated "
                     "through cudaMalloc.",
@@ -145,7 +174,7 @@ static int add_arguments(struct capture *c, struct recording_node *node,
         if (!arg->bytes)
             return no_memory(c);
         memcpy(arg->bytes, from, size);
-        if (size == sizeof(uint64_t) && check_pointer(c, arg->bytes, node->name, index, i))
+        if (size == sizeof(uint64_t) && check_pointer(c, arg, node->name, index, i))
             return -1;
     }
     return 0;

@@ -24,6 +24,8 @@
 #define HIP_LANGUAGE "hip"
 #define HIP_SOURCE "candidate.hip"
 #define HIP_PATH "/src/candidate.hip"
+/* cuBLAS takes 32 MiB for each handle on Hopper; what autotuners write between two runs to empty the cache is 256 MiB. */
+#define FRAMEWORK_BYTES (512ull << 20)
 #define REFERENCE_SOURCE "reference.cuda.cu"
 #define REFERENCE_PATH "/src/reference.cuda.cu"
 
@@ -50,6 +52,7 @@ static struct {
     char folders[MAX_FOLDERS][MAX_PATH]; /* of libraries */
     size_t n_folders;
     char library_path[(MAX_FOLDERS + 2) * 256];
+    char triton[MAX_PATH + 64]; /* TRITON_LIBCUDA_PATH=folder */
     char debug[64], visible[256];
 } machine;
 static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
@@ -134,6 +137,18 @@ static void copy_variable(char *to, size_t size, const char *name)
         to[0] = '\0'; /* not set, or longer than anything sensible */
 }
 
+/* Triton looks in the loader's cache alone, which need not have the driver. */
+static void find_driver(void)
+{
+    char path[MAX_PATH + 64];
+    for (size_t i = 0; i < machine.n_folders && !machine.triton[0]; i++) {
+        snprintf(path, sizeof path, "%s/libcuda.so.1", machine.folders[i]);
+        if (access(path, R_OK) == 0)
+            snprintf(machine.triton, sizeof machine.triton, "TRITON_LIBCUDA_PATH=%s",
+                     machine.folders[i]);
+    }
+}
+
 static void look_at_machine(void)
 {
     find_toolkit();
@@ -141,6 +156,7 @@ static void look_at_machine(void)
         snprintf(machine.home, sizeof machine.home, "CUDA_HOME=%s", machine.root);
     find_nodes();
     find_folders();
+    find_driver();
     copy_variable(machine.debug, sizeof machine.debug, "KGRADE_DEBUG");
     copy_variable(machine.visible, sizeof machine.visible, "CUDA_VISIBLE_DEVICES");
 }
@@ -288,6 +304,9 @@ static size_t environment(enum device_step step, const char **env, size_t max)
          * the one that is captured. */
         step == STEP_RECORD ? "NVCC_APPEND_FLAGS=--default-stream per-thread" : NULL,
         step == STEP_RECORD && machine.home[0] ? machine.home : NULL,
+        step == STEP_RECORD && machine.triton[0] ? machine.triton : NULL,
+        /* In the candidate's own process: others would first import PyTorch, which takes longer than what they compile. */
+        step == STEP_RECORD ? "TORCHINDUCTOR_COMPILE_THREADS=1" : NULL,
         machine.debug[0] ? machine.debug : NULL,
         machine.visible[0] ? machine.visible : NULL,
     };
@@ -361,4 +380,5 @@ const struct device device_cuda = {
     .environment = environment,
     .describe_kernel = describe_kernel,
     .memory_bytes = 0,
+    .framework_bytes = FRAMEWORK_BYTES,
 };

@@ -157,3 +157,8 @@ int gate_pass(struct gate *gate, CUgraphExec exec, CUstream stream, kgrade_error
         return -1;
     return gate_wait(stream, io_now() + GATE_TIMEOUT_NS, err);
 }
+
+void gate_hold_open(struct gate *gate)
+{
+    post(gate, WORD_COMMAND, COMMAND_PASS);
+}

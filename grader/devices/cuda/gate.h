@@ -46,6 +46,9 @@ int gate_sample(struct gate *gate, CUgraphExec exec, CUstream stream, struct rep
 /* Launches with the gate open, without measuring, and waits.  The same errors. */
 int gate_pass(struct gate *gate, CUgraphExec exec, CUstream stream, kgrade_error *err);
 
+/* The gate stays open, in whatever is launched next without gate_sample. */
+void gate_hold_open(struct gate *gate);
+
 /* Waits for a stream.  deadline: CLOCK_MONOTONIC ns.  The same errors. */
 int gate_wait(CUstream stream, uint64_t deadline, kgrade_error *err);
 

@@ -40,10 +40,12 @@ static struct {
 } real;
 
 static struct workspace *served; /* what allocations come from */
-static atomic_bool started;
+static atomic_bool answering;    /* who looks for a driver function finds ours */
+static atomic_bool started;      /* which serve from the workspace; before, they pass calls on */
 static _Atomic(enum hooks_sync) sync_mode;
 static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hooks_seen seen;
+static void (*at_calls)(void);
 
 static void note_unsupported(const char *function, const char *code, const char *hint)
 {
@@ -364,7 +366,7 @@ exported CUresult cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVe
                                       CUdriverProcAddressQueryResult *symbolStatus)
 {
     CUresult result = real.get_proc_address(symbol, pfn, cudaVersion, flags, symbolStatus);
-    if (result == CUDA_SUCCESS && started && symbol && pfn && *pfn) {
+    if (result == CUDA_SUCCESS && answering && symbol && pfn && *pfn) {
         void *ours = replacement_for_name(symbol, cudaVersion, flags);
         if (ours)
             *pfn = ours;
@@ -376,7 +378,7 @@ exported CUresult cuGetProcAddress(const char *symbol, void **pfn, int cudaVersi
                                    cuuint64_t flags)
 {
     CUresult result = real.get_proc_address_v1(symbol, pfn, cudaVersion, flags);
-    if (result == CUDA_SUCCESS && started && symbol && pfn && *pfn) {
+    if (result == CUDA_SUCCESS && answering && symbol && pfn && *pfn) {
         void *ours = replacement_for_name(symbol, cudaVersion, flags);
         if (ours)
             *pfn = ours;
@@ -398,7 +400,7 @@ static dlsym_function *find_dlsym(void)
 }
 
 /* The C library's. */
-static void *own_dlsym(void *handle, const char *name)
+static dlsym_function *c_dlsym(void)
 {
     static _Atomic(dlsym_function *) function;
     dlsym_function *f = function;
@@ -406,7 +408,13 @@ static void *own_dlsym(void *handle, const char *name)
         f = find_dlsym();
         function = f;
     }
-    return f ? f(handle, name) : NULL;
+    return f;
+}
+
+static void *own_dlsym(void *handle, const char *name)
+{
+    dlsym_function *function = c_dlsym();
+    return function ? function(handle, name) : NULL;
 }
 
 /* Sanitizers find what they replace through dlsym(RTLD_NEXT), which means something else when it is called from here.  In
@@ -414,11 +422,13 @@ static void *own_dlsym(void *handle, const char *name)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 exported void *dlsym(void *restrict handle, const char *restrict name)
 {
-    void *found = own_dlsym(handle, name);
-    if (!found || !started || strncmp(name, "cu", 2))
-        return found;
-    void *ours = replacement_for_symbol(name);
-    return ours ? ours : found;
+    dlsym_function *next = c_dlsym();
+    bool is_ours = next && answering && !strncmp(name, "cu", 2);
+    void *ours = is_ours ? replacement_for_symbol(name) : NULL;
+    /* Compiled to a jump, so that the C library sees the caller, by which RTLD_NEXT and RTLD_DEFAULT are told. */
+    if (!ours)
+        return next ? next(handle, name) : NULL;
+    return next(handle, name) ? ours : NULL;
 }
 #endif
 
@@ -476,13 +486,25 @@ int hooks_open(struct workspace *workspace, kgrade_error *err)
     return 0;
 }
 
+void hooks_answer(void)
+{
+    answering = true;
+}
+
 void hooks_start(void)
 {
     started = true;
 }
 
+void hooks_at_calls(void (*function)(void))
+{
+    at_calls = function;
+}
+
 void hooks_begin_call(enum hooks_sync sync)
 {
+    if (at_calls)
+        at_calls();
     pthread_mutex_lock(&seen_lock);
     /* What has no place in a recording stays that way, whichever call asked for it. */
     seen.absorbed = 0;
@@ -498,6 +520,8 @@ void hooks_end_call(struct hooks_seen *ret)
     pthread_mutex_lock(&seen_lock);
     *ret = seen;
     pthread_mutex_unlock(&seen_lock);
+    if (at_calls)
+        at_calls();
 }
 
 CUresult hooks_synchronize(void)

@@ -9,11 +9,15 @@
 #ifndef KGRADE_CUDA_HOOKS_H
 #define KGRADE_CUDA_HOOKS_H
 
+#include "../shared/workspace.h"
 #include "driver.h"
-#include "workspace.h"
 
 /* Says where allocations come from.  -1 with `device_failed` when the driver lacks a function. */
 int hooks_open(struct workspace *workspace, kgrade_error *err);
+
+/* From here on, driver functions that are looked for are ours.  After CUPTI and the context have got theirs, and before anything
+ * of the candidate's, its frameworks included, can look: a runtime looks once. */
+void hooks_answer(void);
 
 /* From here on, allocations are served from the workspace. */
 void hooks_start(void);
@@ -23,6 +27,9 @@ enum hooks_sync {
     HOOKS_SYNC_ABSORB, /* waiting does nothing and succeeds */
     HOOKS_SYNC_REFUSE, /* waiting fails, and is reported */
 };
+
+/* Called when a call begins, and when it has ended: for who keeps freed memory back (torch_memory.c). */
+void hooks_at_calls(void (*function)(void));
 
 void hooks_begin_call(enum hooks_sync sync);
 

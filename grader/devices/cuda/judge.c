@@ -137,15 +137,12 @@ static void drop(void *state, void *kept)
     device_reference_drop(&r->reference, kept);
 }
 
-int main(void)
-{
-    static const struct judge_reference reference = {
-        .load = load, .evaluate = evaluate, .keep = keep, .compare = compare, .drop = drop};
-    static const struct judge_device device = {.name = "cuda",
+static const struct judge_reference reference = {
+    .load = load, .evaluate = evaluate, .keep = keep, .compare = compare, .drop = drop};
+
+const struct judge_device judge_this_device = {.name = "cuda",
                                                .start = judge_start,
                                                .attach = attach,
                                                .read = read_arena,
                                                .detach = detach,
                                                .reference = &reference};
-    return judge_worker_main(&device);
-}

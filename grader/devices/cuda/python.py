@@ -4,7 +4,11 @@ import math
 import sys
 
 torch = None
-HINTS = {}
+HINTS = {
+    # PyTorch's own words where a generator of random numbers is asked for more while a stream is captured.
+    "outside graph capture": "Random numbers drawn in the call cannot be recorded: every replay would have the same. Do without them.",
+    "Cannot call CUDAGeneratorImpl": "Random numbers drawn in the call cannot be recorded: every replay would have the same. Do without them.",
+}
 CAPTURED = 2  # the stream that calls are captured on, cudaStreamPerThread, also in tasks that do not pass it
 VIEWS = {"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f16": "float16", "bf16": "bfloat16", "f32": "float32",
          "f64": "float64", "i8": "int8", "u8": "uint8", "i32": "int32", "i64": "int64", "bool": "bool"}
@@ -45,10 +49,23 @@ def stream(address):
     return torch.cuda.ExternalStream(address)
 
 
+def array(address, dtype, shape, stream_address):
+    return buffer(address, dtype, shape)
+
+
+def permute(whole, order):
+    return whole.permute(order)
+
+
+def place(model):
+    return model.to("cuda") if isinstance(model, torch.nn.Module) else model
+
+
 def deliver(output, returned):
     if not isinstance(returned, torch.Tensor):
         return "an output is a tensor"
     if returned.shape != output.shape:
         return f"the shape is {tuple(returned.shape)}, that of the output {tuple(output.shape)}"
-    output.copy_(returned)
+    with torch.no_grad():  # whether or not the candidate's tensors ask for gradients
+        output.copy_(returned)
     return None

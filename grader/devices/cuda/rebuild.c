@@ -61,6 +61,25 @@ static int load_image(struct builder *b, size_t index)
     return 0;
 }
 
+/* Where the variable lies in this process. */
+static int pack_address(struct builder *b, size_t index, const struct recording_arg *arg)
+{
+    CUdeviceptr address = 0;
+    size_t bytes = 0;
+    if (load_image(b, arg->image))
+        return -1;
+    CUresult result =
+        cuModuleGetGlobal(&address, &bytes, b->out->images[arg->image].module, arg->name);
+    if (result != CUDA_SUCCESS)
+        return node_fail(b, index, result, "finding a variable in its image");
+    if (arg->at >= bytes)
+        return fail(b->err, "recording_invalid", INVALID_HINT,
+                    "Node %zu takes an address behind the variable \"%.200s\".", index, arg->name);
+    uint64_t value = address + arg->at;
+    memcpy(b->packed->bytes + arg->offset, &value, sizeof value);
+    return 0;
+}
+
 /* The function's own parameters must be what the recording brings, no more and no less. */
 static int pack_arguments(struct builder *b, size_t index, CUfunction function)
 {
@@ -68,13 +87,16 @@ static int pack_arguments(struct builder *b, size_t index, CUfunction function)
     for (size_t i = 0; i < node->n_args; i++) {
         const struct recording_arg *arg = &node->args[i];
         size_t offset = 0, size = 0;
-        if (arg->kind != ARG_BYTES ||
+        if ((arg->kind != ARG_BYTES && arg->kind != ARG_VARIABLE) ||
             cuFuncGetParamInfo(function, i, &offset, &size) != CUDA_SUCCESS ||
             offset != arg->offset || size != arg->size || offset + size > RECORDING_MAX_ARG_BYTES)
             return fail(b->err, "recording_invalid", INVALID_HINT,
                         "Argument %zu of node %zu (%.200s) is not what the kernel takes.", i, index,
                         node->name);
-        memcpy(b->packed->bytes + offset, arg->bytes, size);
+        if (arg->kind == ARG_BYTES)
+            memcpy(b->packed->bytes + offset, arg->bytes, size);
+        else if (pack_address(b, index, arg))
+            return -1;
         b->packed->pointers[i] = b->packed->bytes + offset;
     }
     size_t offset, size;

@@ -6,13 +6,13 @@
 
 #include "../../../sandbox/base/fail.h"
 #include "../../record/worker.h"
+#include "../shared/workspace.h"
 #include "arena.h"
 #include "capture.h"
 #include "hooks.h"
 #include "inputs.h"
 #include "launch.h"
 #include "watch.h"
-#include "workspace.h"
 
 #define POISON_SALT 0x5851f42d4c957f2dull /* the recorder's poison need not be secret */
 
@@ -29,6 +29,7 @@ struct recorder {
     struct layout layout;
     bool has_stream;    /* the task's entry takes a stream: then it must not wait for the device */
     bool is_first_call; /* of the case: modules are likely to be loaded */
+    uint64_t failed_allocation; /* in the last call, as in hooks_seen */
 };
 
 static void record_close(void *state)
@@ -49,7 +50,10 @@ static void record_close(void *state)
 static int record_start(kgrade_error *err)
 {
     static struct driver_context context;
-    return watch_open(err) || driver_open(&context, CU_CTX_SCHED_AUTO, err) ? -1 : 0;
+    if (watch_open(err) || driver_open(&context, CU_CTX_SCHED_AUTO, err))
+        return -1;
+    hooks_answer();
+    return 0;
 }
 
 static int open_device(struct recorder *r, uint64_t arena_bytes, kgrade_error *err)
@@ -129,9 +133,10 @@ static int record_begin(void *state, enum record_mode mode, kgrade_error *err)
         watch_begin_call();
         return 0;
     }
-    workspace_mark(r->workspace);
     watch_all(true);
     hooks_begin_call(r->has_stream ? HOOKS_SYNC_REFUSE : HOOKS_SYNC_ABSORB);
+    workspace_settle(r->workspace); /* between calls there is nothing queued */
+    workspace_mark(r->workspace);
     watch_begin_call();
     /* What the stream's capture does not see, a launch on the legacy stream for example, must fail loudly. */
     DRIVER_TRY(err, cuStreamBeginCapture(CANDIDATE_STREAM, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -144,12 +149,11 @@ static int refuse_unsupported(const struct hooks_seen *hooks, kgrade_error *err)
                 "The candidate called %s, which has no place in a recording.", hooks->unsupported);
 }
 
-static int refuse_allocation(const struct recorder *r, const struct hooks_seen *hooks,
-                             kgrade_error *err)
+static int refuse_allocation(const struct recorder *r, kgrade_error *err)
 {
     return fail(err, "workspace_exhausted", "Allocate less, or free what a call does not need.",
                 "An allocation of %llu bytes did not fit into the task's workspace of %llu bytes.",
-                (unsigned long long)hooks->failed_allocation,
+                (unsigned long long)r->failed_allocation,
                 (unsigned long long)r->task->workspace_bytes);
 }
 
@@ -167,11 +171,12 @@ static int end_execute(struct recorder *r, kgrade_error *err)
     if (r->is_first_call)
         watch_all(false);
     hooks_end_call(&hooks);
+    r->failed_allocation = hooks.failed_allocation;
     watch_end_call(&watched);
     r->is_first_call = false;
     const char *fault = driver_kernel_fault(result);
     if (result != CUDA_SUCCESS && hooks.failed_allocation)
-        return refuse_allocation(r, &hooks, err);
+        return refuse_allocation(r, err);
     if (fault)
         return fail(err, "kernel_failed",
                     "Run the candidate under compute-sanitizer to find the place.",
@@ -202,7 +207,7 @@ static int capture_failed(const struct recorder *r, CUresult result, const struc
         return fail(err, "sync_in_call", "Only queue work on the stream; the caller waits for it.",
                     "The call waits for the device (%s).", hooks->refused_sync);
     if (hooks->failed_allocation)
-        return refuse_allocation(r, hooks, err);
+        return refuse_allocation(r, err);
     if (watched->broken_result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
         return fail(err, "legacy_stream",
                     "Pass the task's stream to every launch, copy and library handle "
@@ -275,6 +280,7 @@ static int end_capture(struct recorder *r, struct recording *recording, kgrade_e
     CUresult result = cuStreamEndCapture(CANDIDATE_STREAM, &graph);
     watch_all(false);
     hooks_end_call(&hooks);
+    r->failed_allocation = hooks.failed_allocation;
     watch_end_call(&watched);
     driver_trace("capture ended with %d; %u launches, %u graphs, %u waits absorbed", (int)result,
                  watched.launches, watched.graph_launches, hooks.absorbed);
@@ -309,6 +315,12 @@ static int record_end(void *state, enum record_mode mode, struct recording *reco
     return mode == RECORD_EXECUTE ? end_execute(r, err) : end_capture(r, recording, err);
 }
 
+static int record_denied(void *state, kgrade_error *err)
+{
+    const struct recorder *r = state;
+    return r->failed_allocation ? refuse_allocation(r, err) : 0;
+}
+
 static void record_profile(void *state, bool on)
 {
     (void)state;
@@ -323,6 +335,7 @@ const struct record_device record_this_device = {
     .argument = record_argument,
     .begin = record_begin,
     .end = record_end,
+    .denied = record_denied,
     .profile = record_profile,
     .close = record_close,
 };

@@ -2,11 +2,13 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
 #include "../../replay/worker.h"
 #include "arena.h"
+#include "batch.h"
 #include "ceilings.h"
 #include "gate.h"
 #include "inputs.h"
@@ -33,7 +35,10 @@ struct replayer {
 
     struct rebuilt call;
     struct restore restore;
+    struct batch batch;
     struct layout layout;
+    const uint8_t *inputs; /* where a foreign task's are made; NULL: they are drawn on the device */
+    uint64_t inputs_bytes;
     bool
         is_warmed_up; /* the call has run once: nothing of it is loaded or set up for the first time in a sample */
     bool is_broken; /* a kernel faulted or hangs: the driver must not be asked to clean up */
@@ -41,6 +46,7 @@ struct replayer {
 
 static void close_call(struct replayer *r)
 {
+    batch_close(&r->batch);
     restore_close(&r->restore);
     rebuilt_close(&r->call);
     r->is_warmed_up = false;
@@ -255,6 +261,32 @@ static int warm_up(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_er
     return 0;
 }
 
+/* Of a foreign task, over what was drawn, which is zeros: so a warm-up has not the inputs of a sample.  The file is pageable
+ * memory, so each copy has been taken out of it when it returns. */
+static int copy_inputs(const struct replayer *r, kgrade_error *err)
+{
+    if (!r->inputs)
+        return 0;
+    if (r->layout.bytes > r->inputs_bytes)
+        return fail(err, "arena_failed", NULL, "The case is larger than what its inputs lie in.");
+    for (size_t i = 0; i < r->layout.n_buffers; i++) {
+        const struct layout_buffer *b = &r->layout.buffers[i];
+        if (r->task->params[b->param].kind != PARAM_OUT && b->bytes)
+            DRIVER_TRY(err, cuMemcpyHtoDAsync(arena_buffers(&r->arena) + b->offset,
+                                              r->inputs + b->offset, b->bytes, r->stream));
+    }
+    return 0;
+}
+
+static int replay_feed(void *state, const uint8_t *inputs, uint64_t bytes, kgrade_error *err)
+{
+    struct replayer *r = state;
+    (void)err;
+    r->inputs = inputs;
+    r->inputs_bytes = bytes;
+    return 0;
+}
+
 static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err)
 {
     struct replayer *r = state;
@@ -271,7 +303,7 @@ static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold
     if (result != CUDA_SUCCESS)
         driver_trace("persisting lines of L2 were not reset (%d)", (int)result);
     /* All writing first: what is evicted last by reading is clean, and its writing back is not charged to the candidate. */
-    if (queue_inputs(r, seed, poison, err) || (cold && queue_evict(r, err)))
+    if (queue_inputs(r, seed, poison, err) || copy_inputs(r, err) || (cold && queue_evict(r, err)))
         return -1;
     /* Ended before the grader starts its own clock for the run. */
     if (gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err)) {
@@ -285,6 +317,43 @@ static int replay_run(void *state, bool empty, struct replay_sample *ret, kgrade
 {
     struct replayer *r = state;
     if (gate_sample(&r->gate, empty ? r->empty.exec : r->call.exec, r->stream, ret, err)) {
+        r->is_broken = true;
+        return -1;
+    }
+    return 0;
+}
+
+static int replay_batch(void *state, uint64_t seed, uint64_t poison, bool empty, size_t *n,
+                        kgrade_error *err)
+{
+    struct replayer *r = state;
+    struct rebuild_place place = place_of(r);
+    batch_close(&r->batch);
+    if (r->inputs) { /* one set of them is there at a time */
+        *n = 0;
+        return 0;
+    }
+    const struct batch_request request = {
+        &place, r->task, &r->layout, empty ? &r->empty : &r->call, &r->restore, *n, seed, poison};
+    if (batch_open(&r->batch, &request, r->stream, n, err) == 0)
+        return 0;
+    if (strcmp(err->code, "device_failed")) {
+        r->is_broken = true;
+        return -1;
+    }
+    /* The figures have other guards, too: a driver that cannot make this graph is no reason to have none. */
+    driver_trace("no batch: %s", err->message);
+    *err = (kgrade_error){.code = ""};
+    *n = 0;
+    return 0;
+}
+
+static int replay_run_batch(void *state, kgrade_error *err)
+{
+    struct replayer *r = state;
+    if (!r->batch.exec)
+        return fail(err, "wire_invalid", NULL, "A batch was to be run before it was made.");
+    if (batch_run(&r->batch, &r->gate, r->stream, err)) {
         r->is_broken = true;
         return -1;
     }
@@ -310,8 +379,11 @@ int main(void)
         .start = replay_start,
         .open = replay_open,
         .load = replay_load,
+        .feed = replay_feed,
         .prepare = replay_prepare,
         .run = replay_run,
+        .batch = replay_batch,
+        .run_batch = replay_run_batch,
         .ceilings = replay_ceilings,
         .health = replay_health,
         .close = replay_close,

@@ -50,6 +50,7 @@ static int add_piece(struct plan *plan, CUdeviceptr to, uint64_t bytes, const vo
     return 0;
 }
 
+/* What is all zeros needs nothing: the workspace is cleared before it is restored. */
 static int plan_buffers(struct plan *plan, const struct rebuild_place *place,
                         const struct recording *recording, const struct recording_call *call)
 {
@@ -62,7 +63,7 @@ static int plan_buffers(struct plan *plan, const struct rebuild_place *place,
             return fail(plan->err, "recording_invalid", INVALID_HINT,
                         "Buffer %zu lies outside the workspace.", i);
         const void *value = buffer->has_contents ? recording->blobs[buffer->blob].data : NULL;
-        if (buffer->bytes && add_piece(plan, buffer->address, buffer->bytes, value, false))
+        if (buffer->bytes && value && add_piece(plan, buffer->address, buffer->bytes, value, false))
             return -1;
     }
     return 0;

@@ -1,7 +1,7 @@
 /*
  * What a replay must find as the recorded call would have found it: the contents of the candidate's own memory and the
- * variables of its modules.  Kept in device memory outside the arena and put back before every sample, so that no replay
- * hands anything on to the next.
+ * variables of its modules.  Kept in device memory outside the arena and put back before every sample, into a workspace that
+ * has been cleared, so that no replay hands anything on to the next.
  */
 #ifndef KGRADE_CUDA_RESTORE_H
 #define KGRADE_CUDA_RESTORE_H

@@ -20,7 +20,7 @@
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
 #include "../../replay/worker.h"
-#include "../../task/values.h"
+#include "../shared/host_inputs.h"
 #include "ceilings.h"
 #include "confine.h"
 #include "kernel_cache.h"
@@ -39,6 +39,8 @@ struct state {
     const struct task *task;
     uint8_t *arena; /* a guard page lies before it */
     uint64_t arena_bytes;
+    const uint8_t *inputs; /* where a foreign task's are made; NULL: they are drawn here */
+    uint64_t inputs_bytes;
 
     /* of the recording */
     cl_program *programs; /* by image; NULL: not built yet */
@@ -271,6 +273,10 @@ static int set_args(struct state *s, cl_kernel kernel, const struct recording_no
         cl_mem buffer = NULL;
         const void *value = a->bytes;
         size_t size = a->size;
+        if (a->kind == ARG_VARIABLE)
+            return fail(err, "recording_invalid", REPLAY_INVALID_HINT,
+                        "Argument %zu of kernel \"%s\" is the address of a variable.", i,
+                        node->name);
         if (a->kind == ARG_LOCAL) {
             value = NULL;
         } else if (a->kind == ARG_BUFFER) {
@@ -368,22 +374,25 @@ static int load(void *state, const struct recording *r, const struct recording_c
                : 0;
 }
 
+static int feed(void *state, const uint8_t *inputs, uint64_t bytes, kgrade_error *err)
+{
+    struct state *s = state;
+    (void)err;
+    s->inputs = inputs;
+    s->inputs_bytes = bytes;
+    return 0;
+}
+
 static int prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err)
 {
     (void)cold; /* a CPU queue offers no clean way to evict; results say "warm" */
-    (void)err;
     struct state *s = state;
-    for (size_t i = 0; i < s->layout.n_buffers; i++) {
-        const struct layout_buffer *b = &s->layout.buffers[i];
-        const struct param *p = &s->task->params[b->param];
-        uint8_t *at = s->arena + b->offset;
-        if (p->kind == PARAM_OUT)
-            values_poison(at, p->dtype, 0, (size_t)b->count, poison, (uint32_t)b->param);
-        else
-            values_fill(at, p->dtype, 0, (size_t)b->count, b->count, &b->values, seed,
-                        (uint32_t)b->param);
-        values_canary(at + b->bytes, (size_t)b->canary, poison, (uint32_t)b->param);
-    }
+    if (s->inputs && s->layout.bytes > s->inputs_bytes)
+        return fail(err, "arena_failed", NULL, "The case is larger than what its inputs lie in.");
+    if (s->inputs)
+        host_inputs_copy(s->task, &s->layout, s->arena, s->inputs, poison);
+    else
+        host_inputs_fill(s->task, &s->layout, s->arena, seed, poison);
     for (size_t i = 0; i < s->n_workspaces; i++) {
         struct workspace *w = &s->workspaces[i];
         if (w->contents)
@@ -490,6 +499,7 @@ int main(void)
                                                 .start = start_device,
                                                 .open = open_device,
                                                 .load = load,
+                                                .feed = feed,
                                                 .prepare = prepare,
                                                 .run = run,
                                                 .ceilings = ceilings,

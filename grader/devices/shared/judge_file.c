@@ -1,4 +1,5 @@
-/* The judge's view of the OpenCL device's arena: a memory file, mapped read-only. */
+/* The judge of a device whose replayer hands out a memory file for its arena: mapped read-only.  KGRADE_DEVICE: the device's
+ * name. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -45,9 +46,5 @@ static void detach(void *state)
     munmap((void *)(uintptr_t)view->data, (size_t)view->bytes);
 }
 
-int main(void)
-{
-    static const struct judge_device device = {
-        .name = "opencl", .attach = attach, .read = read_arena, .detach = detach};
-    return judge_worker_main(&device);
-}
+const struct judge_device judge_this_device = {
+    .name = KGRADE_DEVICE, .attach = attach, .read = read_arena, .detach = detach};

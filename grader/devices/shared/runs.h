@@ -1,6 +1,6 @@
 /* Which parts of a block of memory are zero. */
-#ifndef KGRADE_CUDA_RUNS_H
-#define KGRADE_CUDA_RUNS_H
+#ifndef KGRADE_DEVICES_RUNS_H
+#define KGRADE_DEVICES_RUNS_H
 
 #include <stdbool.h>
 #include <stddef.h>

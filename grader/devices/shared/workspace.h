@@ -1,18 +1,18 @@
 /*
- * The allocator behind a candidate's cudaMalloc and its relatives: a list of blocks over the arena's workspace.  It
+ * The allocator behind a candidate's cudaMalloc, hipMalloc and their relatives: a list of blocks over the arena's workspace.  It
  * never touches the memory itself.  Safe to use from several threads.
  *
  * A block that is freed is not handed out again before workspace_settle: work that uses it may still be queued, on
  * whatever stream.  Only when nothing else is left are such blocks used at once.
  */
-#ifndef KGRADE_CUDA_WORKSPACE_H
-#define KGRADE_CUDA_WORKSPACE_H
+#ifndef KGRADE_DEVICES_WORKSPACE_H
+#define KGRADE_DEVICES_WORKSPACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORKSPACE_ALIGN 512u /* what cudaMalloc gives at least, with room to spare */
+#define WORKSPACE_ALIGN 512u /* what cudaMalloc and hipMalloc give at least, with room to spare */
 #define WORKSPACE_MAX_BLOCKS 16384u
 
 struct workspace;

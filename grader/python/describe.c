@@ -1,0 +1,124 @@
+/* problem.json of a foreign problem -> task.json: what its Python gives, found out by running it in a jail. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../grade/slot.h"
+#include "../judge/judge.h"
+#include "../quote.h"
+#include "../task/task.h"
+
+#define DEFAULT_DEVICE "opencl"
+
+static char *path_in(const char *folder, const char *name, kgrade_error *err)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", folder, name) >= 0)
+        return path;
+    fail(err, "out_of_memory", NULL, "No memory for a path.");
+    return NULL;
+}
+
+static int read_text(const char *folder, const char *name, json_t **ret, kgrade_error *err)
+{
+    cleanup_free char *path = path_in(folder, name, err);
+    cleanup_bytes struct bytes content = {0};
+    if (!path || io_read_file(path, TASK_MAX_FILE_BYTES, &content, err))
+        return -1;
+    *ret = json_stringn((const char *)content.data, content.size);
+    return *ret ? 0
+                : fail(err, "problem_invalid", "Save it as UTF-8.", "%s is no text.",
+                       quote(path).text);
+}
+
+/* A name, not a path to elsewhere. */
+static bool is_plain(const char *name)
+{
+    return name && name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) < 128;
+}
+
+static int read_files(const char *folder, const json_t *problem, json_t *files, kgrade_error *err)
+{
+    const json_t *list = json_object_get(problem, "files");
+    size_t n = json_array_size(list);
+    if (n == 0 || n > TASK_MAX_PYTHON_FILES)
+        return fail(err, "problem_invalid", "tasks/README.md describes the file.",
+                    "%s/problem.json names no files, or more than %d.", folder,
+                    TASK_MAX_PYTHON_FILES);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        json_t *text;
+        if (!is_plain(name))
+            return fail(err, "problem_invalid", "Name files of the same folder.",
+                        "%s/problem.json: files[%zu] is no file's name.", folder, i);
+        if (read_text(folder, name, &text, err))
+            return -1;
+        json_object_set_new(files, name, text);
+    }
+    return 0;
+}
+
+static char *read_problem(const char *folder, kgrade_error *err)
+{
+    json_error_t where;
+    json_t *text = NULL;
+    if (read_text(folder, "problem.json", &text, err))
+        return NULL;
+    json_auto_t *problem = json_loads(json_string_value(text), JSON_REJECT_DUPLICATES, &where);
+    json_decref(text);
+    json_auto_t *files = json_object();
+    if (!json_is_object(problem)) {
+        fail(err, "problem_invalid", "Correct the JSON at that line.",
+             "%s/problem.json: line %d, column %d: %s.", folder, where.line, where.column,
+             where.text);
+        return NULL;
+    }
+    if (read_files(folder, problem, files, err))
+        return NULL;
+    json_auto_t *bundle = json_pack("{s:O, s:O}", "problem", problem, "files", files);
+    char *ret = bundle ? json_dumps(bundle, JSON_COMPACT) : NULL;
+    if (!ret)
+        fail(err, "out_of_memory", NULL, "No memory for a problem.");
+    return ret;
+}
+
+static int run(kgrade *engine, const struct device *device, const char *problem, char **ret,
+               kgrade_error *err)
+{
+    struct finding finding = {.log = NULL};
+    struct device_slot *slot = engine_slot(engine, device);
+    if (engine->pythons.n == 0)
+        return fail(err, "no_python", "Name one that has what the problem imports: --python.",
+                    "The problem is in Python, and no interpreter is named.");
+    if (slot_take(slot))
+        return fail(err, "cancelled", NULL, "It was cancelled.");
+    int result = judge_describe(engine, device, &engine->pythons.items[0], problem, ret, &finding);
+    slot_give(slot);
+    if (result)
+        *err = finding.reason;
+    finding_free(&finding);
+    return result;
+}
+
+int kgrade_describe_task(kgrade *engine, const char *folder, const char *device_name,
+                         kgrade_error *err)
+{
+    cleanup_free char *problem = NULL, *text = NULL, *path = NULL;
+    cleanup_task struct task *task = NULL;
+    const struct device *device = device_find(device_name ? device_name : DEFAULT_DEVICE);
+    if (!device)
+        return fail(err, "unknown_device", "`kgrade doctor` lists the devices.",
+                    "There is no device \"%s\".", quote(device_name).text);
+    problem = read_problem(folder, err);
+    path = path_in(folder, "task.json", err);
+    if (!problem || !path || run(engine, device, problem, &text, err))
+        return -1;
+    /* What problem.json says was only copied: the rules of task.json tell whether it can be. */
+    return task_parse(text, strlen(text), path, &task, err) ||
+                   io_write_file(path, text, strlen(text), err)
+               ? -1
+               : 0;
+}

@@ -1,0 +1,181 @@
+/*
+ * The judge of foreign tasks, whose inputs and answers come from Python.
+ *
+ * It is an interpreter that has been told to load this library (a device's judge, judge/worker.c and what belongs to it)
+ * before anything else, and to run problem.py.  That calls kgrade_python_judge_main, which serves the grader as every judge
+ * does; what concerns the task is passed to functions of problem.py.  Outputs are compared here, in C.
+ *
+ * A foreign task was written elsewhere and is not trusted with more than its own verdict: this process has a candidate's jail,
+ * and no code of a candidate ever runs in it.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/fail.h"
+#include "../judge/worker.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* What a check can say. */
+enum { CHECK_FAILED, CHECK_RIGHT, CHECK_WRONG, CHECK_NONE };
+
+/* As problem.py makes it; each returns 1, or 0 after kgrade_python_fail; check as above. */
+struct python_side {
+    int (*start)(void);
+    int (*describe)(const char *problem);
+    int (*load)(const char *task, const char *files);
+    int (*inputs)(const char *request);
+    int (*evaluate)(const char *request);
+    int (*check)(const char *request);
+};
+
+EXPORT int kgrade_python_judge_main(const struct python_side *side);
+EXPORT void kgrade_python_fail(const char *code, const char *message, const char *hint);
+EXPORT void kgrade_python_tell(const char *text);
+
+static struct {
+    const struct python_side *side;
+    kgrade_error error;
+    char *told; /* by the function that runs */
+} python;
+
+void kgrade_python_fail(const char *code, const char *message, const char *hint)
+{
+    /* Of several failures the first one is the cause. */
+    if (!python.error.code[0])
+        fail(&python.error, code, hint, "%s", message);
+}
+
+void kgrade_python_tell(const char *text)
+{
+    free(python.told);
+    python.told = strdup(text);
+}
+
+static int take_error(kgrade_error *err)
+{
+    if (!python.error.code[0])
+        fail(&python.error, "reference_failed", "Look at the task's Python files.",
+             "The task's Python failed without saying why.");
+    *err = python.error;
+    python.error = (kgrade_error){.code = ""};
+    return -1;
+}
+
+static int start(kgrade_error *err)
+{
+    return python.side->start() ? 0 : take_error(err);
+}
+
+static int describe(const char *problem, char **ret, kgrade_error *err)
+{
+    if (!python.side->describe(problem))
+        return take_error(err);
+    *ret = steal_pointer(&python.told);
+    return *ret ? 0 : fail(err, "out_of_memory", NULL, "No memory for a task.");
+}
+
+static int load(const struct task *task, const char *files, kgrade_error *err)
+{
+    cleanup_free char *text = json_dumps(task->python, JSON_COMPACT);
+    if (!text)
+        return fail(err, "out_of_memory", NULL, "No memory for the task.");
+    return python.side->load(text, files) ? 0 : take_error(err);
+}
+
+static json_t *place(const void *at)
+{
+    return json_integer((json_int_t)(uintptr_t)at);
+}
+
+/* {"NAME": {"address": n, "dtype": "f32", "shape": [..]}, ...} for inputs, or for outputs.  at: where the case begins; or by
+ * index in the layout where each buffer is. */
+static json_t *buffers_json(const struct task *task, const struct judge_case *c, bool outputs,
+                            const uint8_t *at, void *const *each)
+{
+    struct expr_scope scope = task_scope(task, c->dims);
+    json_t *buffers = json_object();
+    for (size_t i = 0; i < c->layout.n_buffers; i++) {
+        const struct layout_buffer *b = &c->layout.buffers[i];
+        const struct param *p = &task->params[b->param];
+        if (p->kind == (outputs ? PARAM_IN : PARAM_OUT))
+            continue;
+        json_t *shape = json_array();
+        for (size_t axis = 0; axis < p->rank; axis++) {
+            int64_t extent = 0;
+            expr_eval(p->shape[axis], &scope, &extent,
+                      NULL); /* the layout has computed it before */
+            json_array_append_new(shape, json_integer(extent));
+        }
+        json_object_set_new(buffers, p->name,
+                            json_pack("{s:o, s:s, s:o}", "address",
+                                      place(at ? at + b->offset : each[i]), "dtype",
+                                      dtype_name(p->dtype), "shape", shape));
+    }
+    return buffers;
+}
+
+/* Steals the reference. */
+static int ask(int (*function)(const char *request), json_t *request, kgrade_error *err)
+{
+    cleanup_free char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    json_decref(request);
+    if (!text)
+        return fail(err, "out_of_memory", NULL, "No memory for a request.");
+    int answer = function(text);
+    return answer > 0 ? answer : take_error(err);
+}
+
+static int inputs(const struct task *task, const struct judge_case *c, uint64_t seed, uint8_t *to,
+                  kgrade_error *err)
+{
+    /* A number that every generator of random numbers takes. */
+    json_int_t small = (json_int_t)((seed ^ seed >> 31) & INT32_MAX);
+    return ask(python.side->inputs,
+               json_pack("{s:I, s:I, s:o}", "variant", (json_int_t)c->dims[0], "seed", small,
+                         "inputs", buffers_json(task, c, false, to, NULL)),
+               err) < 0
+               ? -1
+               : 0;
+}
+
+static int evaluate(const struct task *task, const struct judge_case *c, const uint8_t *from,
+                    void *const *wide, kgrade_error *err)
+{
+    return ask(python.side->evaluate,
+               json_pack("{s:I, s:o, s:o}", "variant", (json_int_t)c->dims[0], "inputs",
+                         buffers_json(task, c, false, from, NULL), "outputs",
+                         buffers_json(task, c, true, NULL, wide)),
+               err) < 0
+               ? -1
+               : 0;
+}
+
+static int check(const struct task *task, const struct judge_case *c, const uint8_t *from,
+                 const uint8_t *outputs, bool *ret_decided, bool *ret_pass, kgrade_error *err)
+{
+    int answer = ask(python.side->check,
+                     json_pack("{s:I, s:o, s:o}", "variant", (json_int_t)c->dims[0], "inputs",
+                               buffers_json(task, c, false, from, NULL), "outputs",
+                               buffers_json(task, c, true, outputs, NULL)),
+                     err);
+    if (answer < 0)
+        return -1;
+    *ret_decided = answer != CHECK_NONE;
+    *ret_pass = answer == CHECK_RIGHT;
+    return 0;
+}
+
+int kgrade_python_judge_main(const struct python_side *side)
+{
+    static const struct judge_python functions = {.start = start,
+                                                  .describe = describe,
+                                                  .load = load,
+                                                  .inputs = inputs,
+                                                  .evaluate = evaluate,
+                                                  .check = check};
+    python.side = side;
+    return judge_worker_main(&judge_this_device, &functions);
+}

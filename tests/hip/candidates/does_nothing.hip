@@ -1,0 +1,4 @@
+// refused nothing_enqueued
+extern "C" void vector_add(const float *a, const float *b, float *c, int n, hipStream_t stream)
+{
+}

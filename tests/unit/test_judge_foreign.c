@@ -1,0 +1,229 @@
+/* What the judge does with the answers of a foreign task's Python, which is played here. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "grader/judge/host.h"
+#include "sandbox/base/cleanup.h"
+
+#define N 5
+
+static const char text[] =
+    "{\"name\": \"far\", \"title\": \"Far\", \"entry\": \"f\", \"python\": {\"form\": \"data\","
+    " \"files\": [\"a.py\"], \"inputs\": \"make\", \"reference\": \"answer\", \"seed\": 1,"
+    " \"double\": true, \"variants\": [{\"inputs\": {}, \"data\": {}, \"outputs\": {}}]},"
+    " \"parameters\": [{\"name\": \"x\", \"kind\": \"in\", \"dtype\": \"f32\", \"shape\": [\"5\"]},"
+    " {\"name\": \"y\", \"kind\": \"in\", \"dtype\": \"f32\", \"shape\": [\"5\"]},"
+    " {\"name\": \"z\", \"kind\": \"out\", \"dtype\": \"f32\", \"shape\": [\"5\"]},"
+    " {\"name\": \"variant\", \"kind\": \"dim\", \"dtype\": \"i64\"}],"
+    " \"cases\": {\"correctness\": [{\"variant\": 0}], \"benchmark\": [{\"variant\": 0}]},"
+    " \"tolerance\": {\"f32\": {\"absolute\": 0, \"relative\": 1e-6, \"norm\": 1e-6}},"
+    " \"roofline\": {\"bytes\": \"20\", \"operations\": \"0\"}}";
+
+static struct {
+    struct task *task;
+    struct host_reference reference;
+    struct judge_case c;
+    float *x, *y, *z; /* in data */
+    uint8_t *data;    /* a right answer */
+    /* How the Python behaves. */
+    unsigned drifts; /* added at each making of inputs */
+    unsigned made;
+    bool has_check, check_says;
+    bool fails;
+} scene;
+
+static float *at(const uint8_t *base, size_t buffer)
+{
+    return (float *)(uintptr_t)(base + scene.c.layout.buffers[buffer].offset);
+}
+
+static int refuse(kgrade_error *err)
+{
+    snprintf(err->code, sizeof err->code, "reference_failed");
+    return -1;
+}
+
+static int load(const struct task *task, const char *files, kgrade_error *err)
+{
+    assert_ptr_equal(task, scene.task);
+    return strcmp(files, "files") ? refuse(err) : 0;
+}
+
+static int inputs(const struct task *task, const struct judge_case *c, uint64_t seed, uint8_t *to,
+                  kgrade_error *err)
+{
+    (void)task, (void)c, (void)err;
+    for (size_t i = 0; i < N; i++) {
+        at(to, 0)[i] = (float)(seed + i + scene.drifts * scene.made);
+        at(to, 1)[i] = (float)(10 * seed + i) + 0.5f;
+    }
+    scene.made++;
+    return 0;
+}
+
+/* z = x + y */
+static int evaluate(const struct task *task, const struct judge_case *c, const uint8_t *from,
+                    void *const *wide, kgrade_error *err)
+{
+    (void)task, (void)c;
+    if (scene.fails)
+        return refuse(err);
+    assert_null(wide[0]);
+    for (size_t i = 0; i < N; i++)
+        ((double *)wide[2])[i] = (double)at(from, 0)[i] + (double)at(from, 1)[i];
+    return 0;
+}
+
+static int check(const struct task *task, const struct judge_case *c, const uint8_t *from,
+                 const uint8_t *outputs, bool *ret_decided, bool *ret_pass, kgrade_error *err)
+{
+    (void)task, (void)c, (void)err;
+    assert_true(at(from, 0)[1] == 3 + 1);
+    assert_ptr_equal(outputs, scene.data);
+    *ret_decided = scene.has_check;
+    *ret_pass = scene.check_says;
+    return 0;
+}
+
+static const struct judge_python python = {
+    .load = load, .inputs = inputs, .evaluate = evaluate, .check = check};
+
+static int set_up(void **state)
+{
+    (void)state;
+    kgrade_error err;
+    memset(&scene, 0, sizeof scene);
+    if (task_parse(text, strlen(text), "text", &scene.task, &err) ||
+        task_layout(scene.task, scene.c.dims, &scene.c.layout, &err) ||
+        host_reference_load_python(&scene.reference, scene.task, &python, "files", &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        return -1;
+    }
+    scene.c.seed = 3;
+    scene.data = calloc(1, scene.c.layout.bytes);
+    if (!scene.data || inputs(scene.task, &scene.c, 3, scene.data, &err))
+        return -1;
+    scene.x = at(scene.data, 0);
+    scene.y = at(scene.data, 1);
+    scene.z = at(scene.data, 2);
+    for (size_t i = 0; i < N; i++)
+        scene.z[i] = scene.x[i] + scene.y[i];
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    host_reference_free(&scene.reference);
+    task_free(scene.task);
+    free(scene.data);
+    return 0;
+}
+
+/* Whether the outputs are right. */
+static bool judge(bool *ret_changed, bool *ret_decided, bool *ret_pass)
+{
+    cleanup_operands struct operands operands = {.n = 0};
+    struct comparison comparisons[TASK_MAX_PARAMS];
+    kgrade_error err;
+    *ret_changed = false;
+    assert_int_equal(
+        host_evaluate(&scene.reference, &scene.c, scene.data, NULL, &operands, ret_changed, &err),
+        0);
+    assert_int_equal(host_compare(scene.task, &scene.c, scene.data, &operands, comparisons, &err),
+                     0);
+    assert_int_equal(
+        host_check(&scene.reference, &scene.c, scene.data, &operands, ret_decided, ret_pass, &err),
+        0);
+    return comparison_passes(&comparisons[2]);
+}
+
+static void test_outputs_and_inputs(void **state)
+{
+    (void)state;
+    bool changed, decided, pass;
+    assert_true(judge(&changed, &decided, &pass));
+    assert_false(changed);
+    assert_false(decided);
+    scene.z[N - 1] += 1;
+    assert_false(judge(&changed, &decided, &pass));
+    scene.y[0] += 1;
+    judge(&changed, &decided, &pass);
+    assert_true(changed);
+}
+
+static void test_a_check_of_its_own(void **state)
+{
+    (void)state;
+    bool changed, decided, pass;
+    scene.has_check = scene.check_says = true;
+    scene.z[0] += 1;
+    assert_false(judge(&changed, &decided, &pass));
+    assert_true(decided && pass);
+    scene.check_says = false;
+    judge(&changed, &decided, &pass);
+    assert_true(decided && !pass);
+}
+
+/* A generator that gives other inputs each time is nobody's fault but the task's. */
+static void test_inputs_that_drift(void **state)
+{
+    (void)state;
+    cleanup_operands struct operands operands = {.n = 0};
+    kgrade_error err = {.code = ""};
+    bool changed = false;
+    scene.drifts = 1;
+    assert_int_equal(
+        host_evaluate(&scene.reference, &scene.c, scene.data, NULL, &operands, &changed, &err), -1);
+    assert_string_equal(err.code, "inputs_random");
+}
+
+static void test_answers_from_other_inputs(void **state)
+{
+    (void)state;
+    kgrade_error err;
+    cleanup_free uint8_t *arena = calloc(1, scene.c.layout.bytes);
+    assert_non_null(arena);
+    const struct host_twist other = {1, 4, 0}, rounded = {SIZE_MAX, 0, 2};
+    assert_int_equal(host_answer(&scene.reference, &scene.c, NULL, arena, &err), 0);
+    assert_memory_equal(at(arena, 2), scene.z, N * sizeof(float));
+    assert_int_equal(host_answer(&scene.reference, &scene.c, &other, arena, &err), 0);
+    assert_true(at(arena, 2)[1] == scene.x[1] + 41.5f);
+    assert_int_equal(host_answer(&scene.reference, &scene.c, &rounded, arena, &err), 0);
+    assert_true(at(arena, 2)[0] == 3 + 32); /* 30.5 has six significant bits */
+}
+
+static void test_a_reference_that_fails(void **state)
+{
+    (void)state;
+    cleanup_operands struct operands operands = {.n = 0};
+    kgrade_error err = {.code = ""};
+    struct host_reference other = {.call = NULL};
+    bool changed = false;
+    scene.fails = true;
+    assert_int_equal(
+        host_evaluate(&scene.reference, &scene.c, NULL, NULL, &operands, &changed, &err), -1);
+    assert_string_equal(err.code, "reference_failed");
+    assert_int_equal(host_reference_load_python(&other, scene.task, &python, "none", &err), -1);
+    assert_false(host_reference_ready(&other));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_outputs_and_inputs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_check_of_its_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_inputs_that_drift, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_answers_from_other_inputs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_reference_that_fails, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
