@@ -360,7 +360,8 @@ static void test_checkout_problem(void **state)
         json,
         "{\"cases\":{\"benchmark\":[{\"seed\":2,\"size\":100},{\"seed\":3,\"size\":200}],"
         "\"correctness\":[{\"seed\":1,\"size\":7}]},\"entry\":\"custom_kernel\",\"form\":\"data\","
-        "\"inputs\":\"generate_input\",\"reference\":\"ref_kernel\",\"title\":\"GPU MODE: "
+        "\"inputs\":\"generate_input\",\"reference\":\"ref_kernel\",\"seeds\":100000,\"title\":"
+        "\"GPU MODE: "
         "vectoradd\",\"tolerance\":{\"absolute\":0.001,\"norm\":0.001,\"relative\":0.001,\"why\":"
         "\"The board's own function decides where there is one.\"}}");
     /* The reference is the first of the files; in one module it is the last. */
