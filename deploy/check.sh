@@ -246,7 +246,7 @@ check "manual" 60 check_manual
 # Three at a time: a test often waits, for a deadline or for one compiler or worker.
 # Left out is what the sanitizers below run as well.
 suite release 1800 -j 3 -E "$(one_of attacks crash recordings)|$(one_of cli db usage)|$(one_of http jobs malformed openapi \
-    options requests wire)|^unit/([^h]|h[^e])|^hip/candidates"
+    options requests wire)|^unit/([^h]|h[^e])|^fuzz/|^hip/candidates"
 
 # The warnings that count are those of the release build: with sanitizers the compiler sees ghosts.
 check "build (asan)" 900 configure_and_build asan -DKGRADE_TESTS=ON -DKGRADE_WERROR=OFF "-DCMAKE_C_FLAGS_DEBUG=-g -O1"

@@ -8,12 +8,13 @@ import json
 import math
 import time
 
-from __main__ import DEFAULT_SEED, FLOATS, SIZES, Failure, Problem, Torch, Walker, as_outputs, build, unsupported
+from __main__ import DEFAULT_SEED, FLOATS, SIZES, Failure, Problem, Torch, Walker, as_outputs, build, dense_order, unsupported
 
 FORMS = {"data": "custom_kernel", "arguments": "solve", "model": "ModelNew"}  # and what a candidate exports
 SEEDS = 20240229, 77003  # of the inputs that a task is described by
 MAX_DIMS = 12
 MAX_CASES = 32
+SPARE_BYTES = 1 << 20  # buffers begin at round addresses
 SLOW_S = 10  # of one answer: double precision would take several times as long
 
 
@@ -57,7 +58,12 @@ class Describer:
             if library.kind(output) is None:
                 raise unsupported(f"The reference returns an array of type {output.dtype}.", f"Known are {', '.join(SIZES)}.")
             place = library.place(output)[0]
-            aliases.append(places.index(place) if place in places and output.shape else None)
+            alias = places.index(place) if place in places and output.shape else None
+            # A part of an input is an answer of its own.
+            whole = alias is not None and math.prod(output.shape) == math.prod(copies[alias].shape)
+            if whole and dense_order(library.strides(output), output.shape) != list(range(len(output.shape))):
+                raise unsupported("The reference writes into an input whose axes lie in another order.", "Have it return an array of its own.")
+            aliases.append(alias if whole else None)
         return outputs, aliases
 
     def same(self, a, b):
@@ -82,7 +88,7 @@ class Describer:
         if not self.same([leaves[i] for i in given], [once_more[i] for i in given]):
             raise Failure("inputs_random", "The generator gives other inputs when it is asked again with the same seed.",
                           "It must draw from what it is given: its seed, or the seeded generators of random, NumPy and PyTorch.")
-        if given and self.same([leaves[i] for i in given], [others[i] for i in given]):
+        if self.same([leaves[i] for i in given], [others[i] for i in given]):
             raise Failure("inputs_fixed", "The generator gives the same inputs for every seed.",
                           "Inputs must be new for every sample, or answers could be kept.")
         outputs_again, _ = self.run(structure, leaves, seed=SEEDS[1])
@@ -190,6 +196,11 @@ class Writer:
         index = self.different.index(case)
         return {"variant": index, **{name: extents[index] for extents, name in self.dims.items()}}
 
+    def workspace(self):
+        """For what is returned in arrays that the candidate has to make: those of two calls, as one may still hold the last ones."""
+        made = [sum(output.nbytes for output, alias in zip(outputs, aliases) if alias is None) for *_, outputs, aliases in self.seen]
+        return 2 * max(made) + SPARE_BYTES if max(made) else 0
+
     def task(self):
         draft, buffers, variants = self.draft, self.buffers(), self.variants()
         if len(self.dims) > MAX_DIMS:
@@ -209,7 +220,8 @@ class Writer:
             **({"tolerance": tolerance} if tolerance else {}),
             # What a foreign reference needs of its inputs is not known; what it writes is.
             "roofline": {"bytes": " + ".join(size), "operations": "0"},
-            **{key: draft[key] for key in ("workspace_bytes", "devices") if key in draft},
+            "workspace_bytes": draft.get("workspace_bytes", self.workspace()),
+            **({"devices": draft["devices"]} if "devices" in draft else {}),
         }
 
 

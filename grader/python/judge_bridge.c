@@ -18,10 +18,11 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What a check can say. */
-enum { CHECK_FAILED, CHECK_RIGHT, CHECK_WRONG, CHECK_NONE };
+/* What functions return, and those below what a check can say.  Anything else is a failure: where an exception gets out of a
+ * function, ctypes returns whatever lay in memory, so only numbers that are unlikely there count. */
+enum { DONE = 0x600d0001, CHECK_RIGHT = 0x600d0002, CHECK_WRONG = 0x600d0003, CHECK_NONE = 0x600d0004 };
 
-/* As problem.py makes it; each returns 1, or 0 after kgrade_python_fail; check as above. */
+/* As problem.py makes it; each returns DONE, or 0 after kgrade_python_fail; check as above. */
 struct python_side {
     int (*start)(void);
     int (*describe)(const char *problem);
@@ -66,12 +67,12 @@ static int take_error(kgrade_error *err)
 
 static int start(kgrade_error *err)
 {
-    return python.side->start() ? 0 : take_error(err);
+    return python.side->start() == DONE ? 0 : take_error(err);
 }
 
 static int describe(const char *problem, char **ret, kgrade_error *err)
 {
-    if (!python.side->describe(problem))
+    if (python.side->describe(problem) != DONE)
         return take_error(err);
     *ret = steal_pointer(&python.told);
     return *ret ? 0 : fail(err, "out_of_memory", NULL, "No memory for a task.");
@@ -82,7 +83,7 @@ static int load(const struct task *task, const char *files, kgrade_error *err)
     cleanup_free char *text = json_dumps(task->python, JSON_COMPACT);
     if (!text)
         return fail(err, "out_of_memory", NULL, "No memory for the task.");
-    return python.side->load(text, files) ? 0 : take_error(err);
+    return python.side->load(text, files) == DONE ? 0 : take_error(err);
 }
 
 static json_t *place(const void *at)
@@ -117,7 +118,7 @@ static json_t *buffers_json(const struct task *task, const struct judge_case *c,
     return buffers;
 }
 
-/* Steals the reference. */
+/* Steals the reference.  0: it failed. */
 static int ask(int (*function)(const char *request), json_t *request, kgrade_error *err)
 {
     cleanup_free char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;

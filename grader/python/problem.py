@@ -94,8 +94,7 @@ class Torch:
         ctypes.memmove(tensor.data_ptr(), address, tensor.numel() * SIZES[kind])
         return tensor.to(self.device)
 
-    def widen(self, tensor):
-        is_float = self.kind(tensor) in FLOATS
+    def widen(self, tensor, is_float):
         return tensor.detach().to("cpu").to(self.torch.float64 if is_float else self.torch.int64)
 
     def double(self, tensor):
@@ -112,7 +111,7 @@ class Torch:
         return flat.view(self.torch.uint8) if flat.numel() else flat
 
     def near(self, a, b, tolerance):
-        a, b = self.widen(a), self.widen(b)
+        a, b = (self.widen(x, self.kind(x) in FLOATS) for x in (a, b))
         bound = tolerance["absolute"] + tolerance["relative"] * b.abs()
         return a.shape == b.shape and bool(((a == b) | ((a - b).abs() <= bound) | (a.isnan() & b.isnan())).all())
 
@@ -149,8 +148,8 @@ class Numpy:
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
         return array
 
-    def widen(self, array):
-        return array.astype("float64" if self.kind(array) in FLOATS else "int64")
+    def widen(self, array, is_float):
+        return array.astype("float64" if is_float else "int64")
 
     def double(self, array):
         return array.astype("float64") if self.kind(array) in FLOATS else array
@@ -162,7 +161,7 @@ class Numpy:
         return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
     def near(self, a, b, tolerance):
-        a, b = self.widen(a), self.widen(b)
+        a, b = (self.widen(x, self.kind(x) in FLOATS) for x in (a, b))
         if a.shape != b.shape:
             return False
         with self.numpy.errstate(invalid="ignore"):
@@ -196,6 +195,8 @@ class Arrays:
 
 def dense_order(strides, shape):
     """The axes in the order in which they lie in memory; None: there are gaps, or axes share memory."""
+    if 0 in shape:
+        return list(range(len(shape)))
     order = sorted(range(len(shape)), key=lambda i: (-strides[i], i))
     expected = 1
     for axis in reversed(order):
@@ -203,6 +204,11 @@ def dense_order(strides, shape):
             return None
         expected *= shape[axis]
     return order
+
+
+def is_text(value):
+    """That task.json can hold."""
+    return isinstance(value, str) and not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value)
 
 
 class Walker:
@@ -216,13 +222,13 @@ class Walker:
             raise unsupported(f"The data is nested more than {MAX_DEPTH} deep.")
         if self.arrays.of(value):
             return self.array(value)
-        if value is None or isinstance(value, (bool, str)):
+        if value is None or isinstance(value, bool) or is_text(value):
             return {"value": value}
         if isinstance(value, int) and -2**63 <= value < 2**63 or isinstance(value, float) and math.isfinite(value):
             return {"value": value}
         if type(value) in (list, tuple):
             return {type(value).__name__: [self.walk(v, depth + 1) for v in value]}
-        if type(value) is dict and all(isinstance(key, str) for key in value):
+        if type(value) is dict and all(is_text(key) for key in value):
             return {"dict": {key: self.walk(v, depth + 1) for key, v in value.items()}}
         raise unsupported(f"A {type(value).__name__} is among the {self.prefix}puts.")
 
@@ -243,7 +249,7 @@ class Walker:
         order = dense_order(library.strides(value), value.shape)
         if order is None:
             raise unsupported("An array is a view with gaps or repetitions.", "Make it contiguous in the generator.")
-        if order != list(range(len(order))) and 0 not in value.shape:
+        if order != list(range(len(order))):
             # The buffer has the axes as they lie in memory, and the candidate's view of it has them in their order.
             structure["order"] = [order.index(axis) for axis in range(len(order))]
             value = library.permute(value, order)
@@ -272,6 +278,18 @@ def seed_everything(seed):
         sys.modules["torch"].manual_seed(seed)
 
 
+def is_right(answer):
+    """What a check has said."""
+    if isinstance(answer, tuple) and answer:
+        answer = answer[0]
+    if isinstance(answer, str):
+        return answer == ""
+    if isinstance(answer, (bool, int)) or getattr(answer, "shape", None) == ():
+        return bool(answer)
+    raise Failure("reference_failed", f"The task's check returned a {type(answer).__name__}.",
+                  "It returns true or false, a tuple that begins with that, or a text that is empty when the output is right.")
+
+
 def as_outputs(result):
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
@@ -281,7 +299,11 @@ def as_outputs(result):
 
 def words(error):
     """What went wrong, and where in the task's files."""
-    text = f"{type(error).__name__}: {error}"
+    try:
+        said = str(error)
+    except BaseException:
+        said = "(it does not say)"
+    text = f"{type(error).__name__}: {said}"
     for frame in [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(FOLDER)][-1:]:
         text += f" ({os.path.basename(frame.filename)}, line {frame.lineno}, in {frame.name})"
     return text
@@ -432,12 +454,12 @@ class Judge:
 
     def write(self, value, buffer, name, wide=False):
         library = self.problem.arrays.of(value)
-        fits = library is not None and (math.prod(value.shape) == math.prod(buffer["shape"]) if wide else
+        fits = library is not None and library.kind(value) and (math.prod(value.shape) == math.prod(buffer["shape"]) if wide else
                                         list(value.shape) == buffer["shape"] and library.kind(value) == buffer["dtype"])
         if not fits:
             raise unsupported(f"{name} has another shape or type than when the task was described.", "Describe the task again.")
         if wide:
-            value = library.widen(value)
+            value = library.widen(value, buffer["dtype"] in FLOATS)
         size = 8 if wide else SIZES[buffer["dtype"]]
         library.write(value, buffer["address"], size * math.prod(buffer["shape"]))
 
@@ -489,10 +511,7 @@ class Judge:
             outputs.append(array.reshape(one["shape"]) if "shape" in one else array)
         output = tuple(outputs) if "tuple" in structure else outputs[0]
         answer = self.problem.run("check", self.problem.check, self.rebuild(request, False), output)
-        if isinstance(answer, tuple):
-            answer = answer[0]
-        right = answer == "" if isinstance(answer, str) else bool(answer)
-        return CHECK_RIGHT if right else CHECK_WRONG
+        return CHECK_RIGHT if is_right(answer) else CHECK_WRONG
 
 
 def main():

@@ -89,7 +89,7 @@ class Client:
     def ask(self, method, target, headers=None, body=None, stream_bytes=None):
         """(status, content type without parameters, body); of a stream of events at most so many bytes."""
         if not self.connection:
-            self.connection = http.client.HTTPConnection(self.address, timeout=60)
+            self.connection = http.client.HTTPConnection(self.address, timeout=660)
         try:
             self.connection.putrequest(method, target, skip_accept_encoding=True)
             headers = dict(headers or {})

@@ -85,7 +85,7 @@ as "$alice" "${json[@]}" --data-binary "@$folder/request" "$url/grade?wait=0"
 same "more than alice may have waiting" "429 quota_exceeded" "$status $(field .code)"
 same "she is told when to come back" 1 "$(header Retry-After | grep -cE '^[1-9][0-9]*$')"
 as "$ops" "$url/grades?limit=200"
-for grade in $(field '.grades[].id'); do as "$ops" -X DELETE "$url/grades/$grade?wait=60"; done
+for grade in $(field '.grades[].id'); do as "$ops" -X DELETE "$url/grades/$grade?wait=600"; done
 
 ### Metrics are for operators here.
 as "$alice" "$url/metrics"

@@ -10,7 +10,7 @@ candidates
 
 # client ARGUMENT...: sets $status, $out and $err.
 client() {
-    timeout 120 "$kgrade" "$@" >"$folder/out" 2>"$folder/err"
+    timeout 600 "$kgrade" "$@" >"$folder/out" 2>"$folder/err"
     status=$?
     out=$(cat "$folder/out")
     err=$(cat "$folder/err")

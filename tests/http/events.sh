@@ -12,7 +12,7 @@ need_device
 stream() {
     local name=$1 of=$2
     shift 2
-    curl -sSN --max-time 100 -D "$folder/$name.head" "$@" "$url/grades/$of/events" >"$folder/$name" 2>&1 &
+    curl -sSN --max-time 660 -D "$folder/$name.head" "$@" "$url/grades/$of/events" >"$folder/$name" 2>&1 &
     stream_pid=$!
 }
 
@@ -80,7 +80,7 @@ same "the profile is in its result" "kgrade.profile/1 null true" "$(field '.resu
 submit "$hang"
 stream cancelled "$id"
 await "it begins" is "$id" running
-ask -X DELETE "$url/grades/$id?wait=60"
+ask -X DELETE "$url/grades/$id?wait=600"
 wait "$stream_pid"
 same "cancelled" "queued building recording cancelled " "$(names cancelled | sed 's/building cancelled/building recording cancelled/')"
 same "and why" cancelled "$(last cancelled | jq -r .code)"
@@ -99,7 +99,7 @@ kill $pids
 commented() { grep -q '^: ' "$folder/stays"; }
 await "a comment" commented
 await "those who left are noticed" waiting 1
-ask -X DELETE "$url/grades/$id?wait=60"
+ask -X DELETE "$url/grades/$id?wait=600"
 wait "$stays_pid"
 same "the one that stayed hears the end" cancelled "$(last stays | jq -r .code)"
 

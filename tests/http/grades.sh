@@ -92,7 +92,7 @@ fi
 stop
 over grades
 same "the log has the verdicts" 1 \
-    "$(grep -c "path=/grade?wait=110 status=200 ms=[0-9.]* verdict=$verdict caller=local grade=$id task=vector_add device=opencl state=done score=" "$folder/log")"
+    "$(grep -c "path=/grade?wait=600 status=200 ms=[0-9.]* verdict=$verdict caller=local grade=$id task=vector_add device=opencl state=done score=" "$folder/log")"
 same "the log has who went away" 1 "$(grep -c 'status=499 ms=[0-9.]* code=client_gone' "$folder/log")"
 
 report

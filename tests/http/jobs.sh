@@ -18,7 +18,7 @@ same "it says where it is" "/grades/$id" "$(header Location)"
 same "it says when to look" 1 "$(header Retry-After | grep -cE '^[1-9][0-9]*$')"
 same "its links" "/grades/$id /grades/$id/events /grades/$id/source" "$(field '.links | "\(.self) \(.events) \(.source)"')"
 first=$id
-ask "$url/grades/$id?wait=60"
+ask "$url/grades/$id?wait=600"
 same "waited for there" "200 done refused" "$status $(field '"\(.state) \(.verdict)"')"
 same "with its result" "kgrade.grade/1 $id" "$(field '.result | "\(.schema) \(.id)"')"
 same "in order of time" true "$(field '.created_at <= .started_at and .started_at <= .ended_at')"
@@ -31,7 +31,7 @@ submit "$folder/one.c"
 ask "$url/grades/$id?wait=0.2"
 same "a wait that is too short" "200 true" "$status $(field '.state == "queued" or .state == "running"')"
 wake one
-ask "$url/grades/$id?wait=60"
+ask "$url/grades/$id?wait=600"
 same "a wait that is not" "200 done" "$status $(field .state)"
 for what in "" /events /source; do
     expect "unknown grade$what" 404 unknown_grade "$url/grades/$nowhere$what"
@@ -57,7 +57,7 @@ answered follower 409 cancelled
 ask -X DELETE "$url/grades/$waiting"
 same "the waiting one is cancelled" "200 cancelled" "$status $(field .state)"
 same "and says why" cancelled "$(field .reason.code)"
-ask -X DELETE "$url/grades/$running?wait=60"
+ask -X DELETE "$url/grades/$running?wait=600"
 same "the running one is cancelled" "200 cancelled" "$status $(field .state)"
 await "nothing runs" queue 0 0
 ask -X DELETE "$url/grades/$running"
@@ -68,7 +68,7 @@ same "it stays cancelled" "200 cancelled" "$status $(field .state)"
 
 ### Deadlines.
 body vector_add opencl "" "$hang" | jq '.deadline_s = 1' >"$folder/request"
-expect "a deadline that passes" 504 deadline_exceeded "${json[@]}" --data-binary "@$folder/request" "$url/grade?wait=100"
+expect "a deadline that passes" 504 deadline_exceeded "${json[@]}" --data-binary "@$folder/request" "$url/grade?wait=600"
 for value in 0 -1 86401 '"1"' true; do
     body vector_add opencl "" "$nothing" | jq ".deadline_s = $value" >"$folder/request"
     ask "${json[@]}" --data-binary "@$folder/request" "$url/grade"
@@ -95,7 +95,7 @@ same "with another source" "422 idempotency_key_reused" "$status $(field .code)"
 key=$(head -c 255 /dev/zero | tr '\0' k)
 submit "$nothing" -H "Idempotency-Key: $key"
 same "a key of 255 bytes" 202 "$status"
-ask -X DELETE "$url/grades/$id?wait=60"
+ask -X DELETE "$url/grades/$id?wait=600"
 submit "$nothing" -H "Idempotency-Key: ${key}k"
 same "a key of 256 bytes" "422 invalid_idempotency_key" "$status $(field .code)"
 submit "$nothing" -H 'Idempotency-Key: two words'
@@ -128,7 +128,7 @@ same "a batch" 202 "$status"
 same "each for itself" "open unknown_device missing_field open" \
     "$(field '[.grades[] | (.state | if . then "open" else null end) // .problem.code] | join(" ")')"
 for id in $(field '.grades[] | .id // empty'); do
-    ask "$url/grades/$id?wait=60"
+    ask "$url/grades/$id?wait=600"
     same "one of the batch" "200 done" "$status $(field .state)"
 done
 batch "$folder/2"

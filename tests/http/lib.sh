@@ -113,7 +113,7 @@ report() {
 # ask [CURL ARGUMENT]...: sets $status; the answer is in $folder/body, its headers in $folder/head.
 ask() {
     : >"$folder/body"
-    status=$(curl -sS --max-time 90 -D "$folder/head" -o "$folder/body" -w '%{http_code}' "$@" 2>"$folder/curl")
+    status=$(curl -sS --max-time 660 -D "$folder/head" -o "$folder/body" -w '%{http_code}' "$@" 2>"$folder/curl")
 }
 
 # field PATH: a value of the answer's JSON.
@@ -163,8 +163,8 @@ grade() {
     local name=$1
     body vector_add opencl "" "$2" >"$folder/$name.request"
     shift 2
-    curl -sS --max-time 120 -H 'Content-Type: application/json' --data-binary "@$folder/$name.request" -o "$folder/$name" \
-        -D "$folder/$name.head" -w '%{http_code}' "$@" "$url/grade?wait=110" >"$folder/$name.status" 2>"$folder/$name.error" &
+    curl -sS --max-time 660 -H 'Content-Type: application/json' --data-binary "@$folder/$name.request" -o "$folder/$name" \
+        -D "$folder/$name.head" -w '%{http_code}' "$@" "$url/grade?wait=600" >"$folder/$name.status" 2>"$folder/$name.error" &
     grade_pid=$!
 }
 

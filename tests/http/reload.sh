@@ -52,9 +52,9 @@ same "a task that is gone" "404 unknown_task" "$(asked vector_add .code >/dev/nu
 submit "$nothing"
 same "cannot be asked for" "404 unknown_task" "$status $(field .code)"
 wake one
-ask "$url/grades/$running?wait=60"
+ask "$url/grades/$running?wait=600"
 same "what ran goes on with its task" "done $after" "$(field '"\(.state) \(.result.task.hash)"')"
-ask "$url/grades/$waiting?wait=60"
+ask "$url/grades/$waiting?wait=600"
 same "what waited has none" "cancelled unknown_task" "$(field '"\(.state) \(.reason.code)"')"
 
 stop

@@ -13,7 +13,7 @@ done_before=$(jq -r .id "$folder/probe")
 # finished ID: waits for a grade, and says how it ended.
 finished() {
     for _ in 1 2 3; do
-        ask "$url/grades/$1?wait=60"
+        ask "$url/grades/$1?wait=600"
         [ "$(field .state)" = "done" ] && break
     done
     field '"\(.state) \(.verdict) \(.result.id)"'

@@ -3,8 +3,8 @@
 #define KGRADE_CUDA_CAPTURE_H
 
 #include "../../recording.h"
-#include "arena.h"
 #include "../shared/workspace.h"
+#include "arena.h"
 
 struct capture_place {
     const struct driver_context *context;

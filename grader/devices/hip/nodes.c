@@ -157,6 +157,20 @@ static bool needs_host(const struct function *f)
     return what != NULL;
 }
 
+/* What a kernel keeps for the next replay where it cannot be put back. */
+static bool keeps_state(const struct function *f)
+{
+    bool kept = code_object_hides_state(f->module->object);
+    if (kept)
+        capture_refuse("hidden_state",
+                       "Make such a variable one that others can find (without `static`), or use "
+                       "memory from hipMalloc: both are put back before each replay.",
+                       "The module of kernel %.200s has a variable that it can write and nobody "
+                       "else can find.",
+                       f->name);
+    return kept;
+}
+
 hip_error node_kernel(struct stream *stream, struct function *f, const uint32_t grid[3],
                       const uint32_t block[3], uint32_t shared_bytes, void **parameters,
                       void **extra)
@@ -177,7 +191,7 @@ hip_error node_kernel(struct stream *stream, struct function *f, const uint32_t 
                        f->name, grid[0], grid[1], grid[2], block[0], block[1], block[2]);
         return HIP_ERROR_INVALID_CONFIGURATION;
     }
-    if (needs_host(f))
+    if (needs_host(f) || keeps_state(f))
         return HIP_ERROR_NOT_SUPPORTED;
     struct recording_node *node = add_node(stream, NODE_KERNEL);
     if (!node || use_image(f->module))

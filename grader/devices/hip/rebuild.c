@@ -138,6 +138,8 @@ static int queue_kernel(struct rebuild *b, const struct recording_node *node, si
         return invalid(b, "launches a kernel that its image does not have", index);
     if (kernel->calls_host || kernel->allocates || kernel->launches)
         return invalid(b, "launches a kernel that needs the host", index);
+    if (code_object_hides_state(image->object))
+        return invalid(b, "launches a kernel whose variables cannot be put back", index);
     if (node->n_attributes || node->offset[0] || node->offset[1] || node->offset[2])
         return invalid(b, "has settings that HIP's launches do not have", index);
     if (make_arguments(b, node, index, kernel, block, pointers))
