@@ -83,7 +83,8 @@ static const char check_task_detail[] =
 static const char describe_task_detail[] =
     "Makes a task of the problem in FOLDER, whose inputs and reference are in Python: runs them "
     "in\n"
-    "a jail as FOLDER/problem.json says, and writes FOLDER/task.json.  Needs --python.";
+    "a jail as FOLDER/problem.json says, and writes FOLDER/task.json.  The interpreter needs what\n"
+    "the problem imports.";
 
 static const char recording_show_detail[] =
     "Prints what is in a recording: calls, nodes, arguments, images.  FILE may be hostile;\n"

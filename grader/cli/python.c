@@ -1,4 +1,4 @@
-/* The interpreter for candidates in Python on the command line: where it is left open it is found, so that `kgrade grade add.py`
+/* The interpreter for candidates and tasks in Python on the command line: where it is left open it is found, so that `kgrade grade add.py`
  * works in whatever environment is active. */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -31,13 +31,22 @@ static const char *find_interpreter(void)
     return NULL;
 }
 
+/* A folder of a foreign task, which check-task and describe-task are given: its reference is in Python. */
+static bool is_foreign_task(const char *folder)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/problem.json", folder);
+    return n < (int)sizeof path && access(path, R_OK) == 0;
+}
+
 void python_settle(struct cli *cli)
 {
     /* Without files: the doctor looks at what would be taken. */
     bool wanted = cli->n_arguments == 0;
     for (int i = 0; i < cli->n_arguments && !wanted; i++) {
         const char *language = cli_language(cli, cli->arguments[i]);
-        wanted = language && !strncmp(language, "python", 6);
+        wanted =
+            (language && !strncmp(language, "python", 6)) || is_foreign_task(cli->arguments[i]);
     }
     if (!cli->options.python)
         cli->options.python = getenv("KGRADE_PYTHON");

@@ -170,16 +170,6 @@ int problems_carry(struct site *site, const struct regrade_problem *problem,
 
 /* --- Their files -------------------------------------------------------------------------------- */
 
-/* Whether a module's text imports the file NAME.py. */
-static bool imports(const char *text, const char *file)
-{
-    char from[96], import[96];
-    int stem = (int)strlen(file) - 3;
-    snprintf(from, sizeof from, "from %.*s import", stem, file);
-    snprintf(import, sizeof import, "import %.*s", stem, file);
-    return strstr(text, from) || strstr(text, import);
-}
-
 /* Takes in those of the problem's files that what is there imports, and what those import. */
 static void add_imported(const char *folder, const json_t *names, json_t *files)
 {
@@ -192,7 +182,7 @@ static void add_imported(const char *folder, const json_t *names, json_t *files)
             bool wanted = false;
             json_object_foreach(files, other, text)
             {
-                wanted = wanted || (name && imports(json_string_value(text), name));
+                wanted = wanted || (name && regrade_imports(json_string_value(text), name));
             }
             cleanup_free char *path = wanted ? regrade_path(folder, name) : NULL;
             cleanup_bytes struct bytes content = {0};

@@ -16,12 +16,47 @@
 #define JUDGE_TIMEOUT_NS                                                                           \
     (300 * IO_NS_PER_S) /* a double-precision reference on one core can be slow */
 
+/* What goes wrong in the task's own Python is its author's to mend, and told with what it printed. */
+static int blame_python(struct judge_client *j, const struct worker_outcome *o, struct finding *f)
+{
+    static const char code[] = "reference_failed";
+    bool never_ran = o->answer == WORKER_DIED && (o->status.end == JAIL_NOT_STARTED ||
+                                                  !strcmp(f->reason.code, "device_unavailable"));
+    if (never_ran || o->answer == WORKER_CANCELLED)
+        return -1;
+    if (o->answer == WORKER_LATE) {
+        finding_free(f);
+        finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, code, "Give the task smaller cases.",
+                    "The task's Python did not answer within %.0f seconds.",
+                    (double)j->timeout_ns / (double)IO_NS_PER_S);
+    } else if (o->answer == WORKER_DIED) {
+        finding_free(f);
+        finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, code,
+                    "Mend the task's Python: it must not exit, crash, print without end or take "
+                    "more memory than a candidate may.",
+                    "The task's Python ended its process (%s %d).",
+                    o->status.end == JAIL_SIGNALLED ? "signal" : "status", o->status.code);
+    } else if (o->answer == WORKER_GARBLED) {
+        finding_free(f);
+        finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, code,
+                    "Mend the task's Python: it must leave files that it has not opened alone.",
+                    "The task's Python sent something that is not a message.");
+    }
+    f->retryable = false;
+    if (!f->log)
+        f->log = worker_log(&j->worker);
+    return -1;
+}
+
 static int request_with(struct judge_client *j, json_t *json, const char *blob, int fd,
                         struct worker_outcome *o, struct finding *f)
 {
     worker_request(&j->worker, json, blob, blob ? strlen(blob) : 0, fd, io_now() + j->timeout_ns,
                    o);
-    return o->answer == WORKER_ANSWERED ? 0 : worker_fault(o, "judge", f);
+    if (o->answer == WORKER_ANSWERED)
+        return 0;
+    worker_fault(o, "judge", f);
+    return j->foreign ? blame_python(j, o, f) : -1;
 }
 
 static int request(struct judge_client *j, json_t *json, int fd, struct worker_outcome *o,
@@ -81,6 +116,7 @@ static int take_python(kgrade *engine, const struct device *device, const struct
                        struct judge_client *ret, struct finding *f)
 {
     kgrade_error err = {.code = ""};
+    ret->foreign = true;
     for (const struct device_language *l = device->languages; l->name; l++)
         if (l->interpreted)
             return worker_take(engine, device, STEP_JUDGE, python, &ret->worker, &err)
@@ -90,18 +126,6 @@ static int take_python(kgrade *engine, const struct device *device, const struct
                 "Grade it on another device.",
                 "The %s device takes no task whose reference is in Python.", device->name);
     f->retryable = false;
-    return -1;
-}
-
-/* What goes wrong in the task's own Python is told with what it printed. */
-static int ask_python(struct judge_client *j, json_t *json, const char *blob, int fd,
-                      struct worker_outcome *o, struct finding *f)
-{
-    if (request_with(j, json, blob, fd, o, f) == 0)
-        return 0;
-    f->retryable = false;
-    if (!f->log)
-        f->log = worker_log(&j->worker);
     return -1;
 }
 
@@ -119,7 +143,7 @@ static int open_python(kgrade *engine, const struct device *device, const struct
     if (take_python(engine, device, python, ret, f))
         return -1;
     return send_task(ret, task, arena_fd, f) ||
-                   ask_python(ret, json_pack("{s:s}", "op", "python"), files, -1, &o, f)
+                   request_with(ret, json_pack("{s:s}", "op", "python"), files, -1, &o, f)
                ? -1
                : 0;
 }
@@ -132,7 +156,7 @@ int judge_describe(kgrade *engine, const struct device *device, const struct pyt
     judge.timeout_ns = JUDGE_TIMEOUT_NS;
     if (take_python(engine, device, python, &judge, f))
         return -1;
-    if (ask_python(&judge, json_pack("{s:s}", "op", "describe"), problem, -1, &o, f)) {
+    if (request_with(&judge, json_pack("{s:s}", "op", "describe"), problem, -1, &o, f)) {
         if (o.answer != WORKER_LATE)
             return -1;
         finding_free(f);
@@ -158,7 +182,7 @@ int judge_inputs(struct judge_client *j, const struct task *task, const struct t
                  uint64_t seed, int fd, struct finding *f)
 {
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
-    int result = ask_python(j, inputs_json(task, c, seed), NULL, j->inputs_sent ? -1 : fd, &o, f);
+    int result = request(j, inputs_json(task, c, seed), j->inputs_sent ? -1 : fd, &o, f);
     j->inputs_sent = true;
     return result;
 }
@@ -167,7 +191,15 @@ static int make_inputs(void *judge, const struct task *task, const struct task_c
                        uint64_t seed, struct finding *f)
 {
     struct judge_client *j = judge;
-    return judge_inputs(j, task, c, seed, j->inputs_fd, f);
+    bool first = !j->inputs_sent;
+    if (judge_inputs(j, task, c, seed, j->inputs_fd, f))
+        return -1;
+    /* Now that the judge has its mapping nobody gets another one for writing, whatever a kernel that is native code opens. */
+    return first && fcntl(j->inputs_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)
+               ? finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "memory_file_failed",
+                             "Linux 5.1 or newer is needed.",
+                             "The file of inputs could not be sealed.")
+               : 0;
 }
 
 static int open_inputs(struct judge_client *j, const struct task *task,
@@ -181,7 +213,7 @@ static int open_inputs(struct judge_client *j, const struct task *task,
         return finding_infrastructure(f, &err);
     cleanup_close int fd = memfd_create("kgrade-inputs", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || ftruncate(fd, (off_t)bytes) ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
         return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "memory_file_failed", NULL,
                            "No memory for inputs of %llu bytes.", (unsigned long long)bytes);
     j->inputs_fd = steal_fd(&fd);

@@ -11,11 +11,12 @@ struct judge_client {
     uint64_t timeout_ns;
     int inputs_fd; /* of a foreign task: the memory file that it makes inputs in; -1: none yet */
     bool inputs_sent;
+    bool foreign; /* it runs a task's Python, which may do anything */
 };
 
 #define JUDGE_NONE                                                                                 \
     {                                                                                              \
-        WORKER_NONE, 0, -1, false                                                                  \
+        .worker = WORKER_NONE, .inputs_fd = -1                                                     \
     }
 
 /* `target`: as the device's replayer gave it, or "" where the device has no reference of its own.  A timeout_ns that is 0

@@ -14,6 +14,7 @@
 #include "../worker_io.h"
 #include "host.h"
 
+#define NAN_IN_OUTPUT "nan_in_output"
 #define JUDGE_MAX_SNAPSHOTS 64
 #define JUDGE_MAX_MANTISSA_BITS 52
 #define JUDGE_MAX_SNAPSHOT_BYTES (24ull << 30) /* all snapshots that are held together */
@@ -234,7 +235,7 @@ static json_t *comparison_json(const struct comparison *c, const char *param)
 static const char *code_of(const struct comparison *c)
 {
     if (c->nan)
-        return "nan_in_output";
+        return NAN_IN_OUTPUT;
     if (c->unwritten)
         return "output_not_written";
     return "wrong_values";
@@ -260,6 +261,17 @@ static void sum_up(const struct judge *j, const struct judge_case *c,
             *ret_figures = comparison_json(comparison, p->name);
         }
     }
+}
+
+/* What the task's own check has said comes before the comparison.  But checks that look for large differences find none where
+ * there is no number. */
+static const char *code_of_check(const struct judge *j, const struct judge_case *c,
+                                 const struct comparison *comparisons, bool right, const char *code)
+{
+    for (size_t i = 0; i < c->layout.n_buffers; i++)
+        if (j->task->params[c->layout.buffers[i].param].kind != PARAM_IN && comparisons[i].nan)
+            return NAN_IN_OUTPUT;
+    return right ? NULL : code ? code : "wrong_values";
 }
 
 /* *ret_decided: the task's own check has said whether the outputs are right. */
@@ -289,8 +301,8 @@ static int judge_snapshot(struct judge *j, const json_t *request, kgrade_error *
     json_t *figures = NULL;
     if (!result)
         sum_up(j, &s->c, comparisons, &code, &figures);
-    if (decided && (right || !code))
-        code = right ? NULL : "wrong_values";
+    if (decided && !result)
+        code = code_of_check(j, &s->c, comparisons, right, code);
     if (s->input_changed)
         code = "input_modified";
     else if (!s->canaries_intact)
@@ -360,17 +372,11 @@ static int serve(struct judge *j, const struct wire_message *message, const char
 }
 
 /* What is started ahead knows of no judge. */
-static struct {
-    const struct judge_device *device;
-    const struct judge_python *python;
-} started;
+static const struct judge_device *started;
 
 static int start(kgrade_error *err)
 {
-    return (started.python && started.python->start(err)) ||
-                   (started.device->start && started.device->start(err))
-               ? -1
-               : 0;
+    return started->start ? started->start(err) : 0;
 }
 
 /* The buffers of one sample are those of the next: the kernel would clear each anew, which takes as long as using it. */
@@ -384,8 +390,7 @@ int judge_worker_main(const struct judge_device *device, const struct judge_pyth
 {
     keep_freed_memory();
     struct judge j = {.device = device, .python = python};
-    started.device = device;
-    started.python = python;
+    started = device;
     worker_start_ahead(start);
     for (;;) {
         cleanup_message struct wire_message message = {.fd = -1};

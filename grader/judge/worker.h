@@ -67,7 +67,6 @@ extern const struct judge_device judge_this_device;
 /* The Python of a foreign task, in the interpreter that this process is; see python/judge_bridge.c.  Every buffer lies at
  * the place that the layout gives it. */
 struct judge_python {
-    int (*start)(kgrade_error *err);
     /* *ret: task.json; the caller frees. */
     int (*describe)(const char *problem, char **ret, kgrade_error *err);
     int (*load)(const struct task *task, const char *files, kgrade_error *err);

@@ -389,9 +389,9 @@ static int try_kind(struct trial *t, const struct task_case *at, const struct ki
     struct judgement judgement = {0};
     int outcome;
     if (try_one(t, kind, param, &outcome, &judgement, &f)) {
-        lint_report(t->lint, "answers", false, "%s: %s%s%s",
-                    lint_dims(t->lint->task, t->at->dims).text, f.reason.message, f.log ? "\n" : "",
-                    f.log ? f.log : "");
+        lint_report(t->lint, "answers", false, "%s: %s %s%s%s",
+                    lint_dims(t->lint->task, t->at->dims).text, f.reason.message, f.reason.hint,
+                    f.log ? "\n" : "", f.log ? f.log : "");
         finding_free(&f);
         return -1;
     }
@@ -422,8 +422,8 @@ static int try_case(struct lint *l, const struct device *device, const struct ta
                      ? -1
                      : 0;
     if (!result && trial_begin(&t, device, &f)) {
-        lint_report(l, "answers", false, "%s%s%s", f.reason.message, f.log ? "\n" : "",
-                    f.log ? f.log : "");
+        lint_report(l, "answers", false, "%s %s%s%s", f.reason.message, f.reason.hint,
+                    f.log ? "\n" : "", f.log ? f.log : "");
         finding_free(&f);
         result = -1;
     }

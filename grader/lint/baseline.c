@@ -33,7 +33,7 @@ void lint_baseline(struct lint *l, const struct device *device)
                                     .language = source.language->name};
     if (grade_source(l->engine, l->task, device, source.language, &request, NULL, NULL, &result,
                      &err)) {
-        lint_report(l, check, false, "%s", err.message);
+        lint_report(l, check, false, "%s %s", err.message, err.hint);
         return;
     }
     kgrade_verdict verdict = kgrade_result_verdict(result);
@@ -44,16 +44,17 @@ void lint_baseline(struct lint *l, const struct device *device)
     bool ok =
         verdict == KGRADE_ACCEPTED || verdict == KGRADE_UNRESOLVED || timed_badly || elsewhere;
     json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
-    const char *message =
-        json_string_value(json_object_get(json_object_get(json, "reason"), "message"));
+    const json_t *reason = json_object_get(json, "reason");
+    const char *message = json_string_value(json_object_get(reason, "message"));
+    const char *hint = json_string_value(json_object_get(reason, "hint"));
     if (elsewhere)
         lint_report(l, check, true, "not tried: %s", message ? message : "the device is not here");
     else if (ok)
         lint_report(l, check, true, "%s, score %.3f against itself", kgrade_verdict_name(verdict),
                     kgrade_result_score(result));
     else
-        lint_report(l, check, false, "%s: %s", kgrade_verdict_name(verdict),
-                    message ? message : "");
+        lint_report(l, check, false, "%s: %s %s", kgrade_verdict_name(verdict),
+                    message ? message : "", hint ? hint : "");
     json_decref(json);
     kgrade_result_free(result);
 }

@@ -12,7 +12,9 @@ static uint64_t random_u64(void)
 static size_t draw_replays(double call_ns)
 {
     size_t n = BATCH_MIN_REPLAYS + random_u64() % (BATCH_MAX_REPLAYS - BATCH_MIN_REPLAYS + 1);
-    return call_ns > BATCH_LONG_NS ? n / 2 : n;
+    if (call_ns > BATCH_LONG_NS)
+        n /= 2;
+    return call_ns * (double)n > BATCH_MAX_NS ? (size_t)fmax(1, BATCH_MAX_NS / call_ns) : n;
 }
 
 /* One batch with the candidate and one without.  *ret_n 0: there are none here. */

@@ -166,7 +166,7 @@ class Recorder:
         return next((hint for part, hint in self.device.HINTS.items() if part in message), default)
 
     def attempt(self, work, *arguments):
-        """1, or 0 with the failure told: what ctypes returns, too, when an exception gets out."""
+        """1, or 0 with the failure told."""
         try:
             work(*arguments)
             return 1

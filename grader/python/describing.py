@@ -8,9 +8,17 @@ import json
 import math
 import time
 
-from __main__ import DEFAULT_SEED, FLOATS, SIZES, Failure, Problem, Torch, Walker, as_outputs, build, dense_order, unsupported
+from __main__ import (
+    DEFAULT_SEED, FLOATS, LARGEST_SEED, SIZES, Failure, Problem, Torch, Walker, as_outputs, build, dense_order, unsupported)
 
 FORMS = {"data": "custom_kernel", "arguments": "solve", "model": "ModelNew"}  # and what a candidate exports
+KEYS = {  # of problem.json: what each holds, and whether it must be there
+    "name": (str, True), "title": (str, True), "form": (str, True), "entry": (str, False), "files": (list, True),
+    "inputs": (str, True), "reference": (str, True), "init": (str, False), "output": (str, False), "check": (str, False),
+    "seed": (int, False), "seeds": (int, False), "cases": (dict, True), "tolerance": (dict, True),
+    "workspace_bytes": (int, False), "devices": (list, False),
+}
+KINDS = {str: "a text", int: "an integer", list: "an array", dict: "an object"}
 SEEDS = 20240229, 77003  # of the inputs that a task is described by
 MAX_DIMS = 12
 MAX_CASES = 32
@@ -62,7 +70,8 @@ class Describer:
             # A part of an input is an answer of its own.
             whole = alias is not None and math.prod(output.shape) == math.prod(copies[alias].shape)
             if whole and dense_order(library.strides(output), output.shape) != list(range(len(output.shape))):
-                raise unsupported("The reference writes into an input whose axes lie in another order.", "Have it return an array of its own.")
+                raise unsupported("The reference writes into an input whose axes lie in another order.",
+                                  "Have it return an array of its own.")
             aliases.append(alias if whole else None)
         return outputs, aliases
 
@@ -196,9 +205,12 @@ class Writer:
         index = self.different.index(case)
         return {"variant": index, **{name: extents[index] for extents, name in self.dims.items()}}
 
+    def bytes(self, array):
+        return math.prod(array.shape) * SIZES[self.arrays.of(array).kind(array)]
+
     def workspace(self):
         """For what is returned in arrays that the candidate has to make: those of two calls, as one may still hold the last ones."""
-        made = [sum(output.nbytes for output, alias in zip(outputs, aliases) if alias is None) for *_, outputs, aliases in self.seen]
+        made = [sum(self.bytes(output) for output, alias in zip(outputs, aliases) if alias is None) for *_, outputs, aliases in self.seen]
         return 2 * max(made) + SPARE_BYTES if max(made) else 0
 
     def task(self):
@@ -241,22 +253,45 @@ def write_task(task):
     return "{\n" + ",\n".join("  " + member for member in members) + "\n}\n"
 
 
+def invalid(message):
+    return Failure("problem_invalid", f"problem.json: {message}", "tasks/README.md describes the file.")
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+
+
+def check_keys(draft):
+    for key in draft:
+        if key not in KEYS:
+            raise invalid(f'the key "{key}" is not known; known are {", ".join(KEYS)}.')
+    for key, (kind, needed) in KEYS.items():
+        if key not in draft and needed:
+            raise invalid(f'"{key}" is missing.')
+        if key in draft and (not isinstance(draft[key], kind) or isinstance(draft[key], bool)):
+            raise invalid(f'"{key}" is not {KINDS[kind]}.')
+
+
 def read_draft(text):
+    """problem.json with what may be left out of it, and the problem's files."""
     bundle = json.loads(text)
     draft = bundle["problem"]
-    try:
-        draft["entry"] = draft.get("entry", FORMS[draft["form"]])
-        draft["seed"] = draft.get("seed", DEFAULT_SEED)
-        for key in ("name", "title", "inputs", "reference", "files", "tolerance", "cases"):
-            draft[key]
-        if draft.get("output", "last") != "last":
-            raise KeyError("output")
-        for kind in ("correctness", "benchmark"):
-            if not all(isinstance(values, dict) for values in draft["cases"][kind]):
-                raise KeyError(f"cases.{kind}")
-    except (KeyError, TypeError) as error:
-        raise Failure("problem_invalid", f"problem.json lacks {error}, or has something else there.",
-                      "tasks/README.md describes the file.")
+    check_keys(draft)
+    if draft["form"] not in FORMS:
+        raise invalid(f'"form" is none of {", ".join(FORMS)}.')
+    if draft.get("output", "last") != "last":
+        raise invalid('"output" can only be "last".')
+    if not 1 <= draft.get("seeds", LARGEST_SEED) <= LARGEST_SEED:
+        raise invalid(f'"seeds" is not from 1 to {LARGEST_SEED}.')
+    for key in ("absolute", "relative", "norm"):
+        if not is_number(draft["tolerance"].get(key)):
+            raise invalid(f'"tolerance" has no number "{key}", or a negative one.')
+    for kind in ("correctness", "benchmark"):
+        cases = draft["cases"].get(kind)
+        if not isinstance(cases, list) or not cases or not all(isinstance(values, dict) for values in cases):
+            raise invalid(f'"cases" has no array "{kind}" of one object or more.')
+    draft.setdefault("entry", FORMS[draft["form"]])
+    draft.setdefault("seed", DEFAULT_SEED)
     return draft, bundle["files"]
 
 

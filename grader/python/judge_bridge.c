@@ -18,28 +18,29 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What functions return, and those below what a check can say.  Anything else is a failure: where an exception gets out of a
- * function, ctypes returns whatever lay in memory, so only numbers that are unlikely there count. */
-enum { DONE = 0x600d0001, CHECK_RIGHT = 0x600d0002, CHECK_WRONG = 0x600d0003, CHECK_NONE = 0x600d0004 };
+/* What functions answer; check as below. */
+enum { FAILED, DONE, CHECK_RIGHT, CHECK_WRONG, CHECK_NONE };
 
-/* As problem.py makes it; each returns DONE, or 0 after kgrade_python_fail; check as above. */
+/* As problem.py makes it; each calls kgrade_python_answer, or kgrade_python_fail.  They return nothing: of a function that an
+ * exception got out of, ctypes returns what lay in memory. */
 struct python_side {
-    int (*start)(void);
-    int (*describe)(const char *problem);
-    int (*load)(const char *task, const char *files);
-    int (*inputs)(const char *request);
-    int (*evaluate)(const char *request);
-    int (*check)(const char *request);
+    void (*describe)(const char *problem);
+    void (*load)(const char *task, const char *files);
+    void (*inputs)(const char *request);
+    void (*evaluate)(const char *request);
+    void (*check)(const char *request);
 };
 
 EXPORT int kgrade_python_judge_main(const struct python_side *side);
 EXPORT void kgrade_python_fail(const char *code, const char *message, const char *hint);
 EXPORT void kgrade_python_tell(const char *text);
+EXPORT void kgrade_python_answer(int answer);
 
 static struct {
     const struct python_side *side;
     kgrade_error error;
     char *told; /* by the function that runs */
+    int answer; /* of the function that runs */
 } python;
 
 void kgrade_python_fail(const char *code, const char *message, const char *hint)
@@ -55,25 +56,31 @@ void kgrade_python_tell(const char *text)
     python.told = strdup(text);
 }
 
-static int take_error(kgrade_error *err)
+void kgrade_python_answer(int answer)
 {
+    python.answer = answer;
+}
+
+/* What the function that has just run answered; FAILED with the error. */
+static int take_answer(kgrade_error *err)
+{
+    int answer = python.answer;
+    python.answer = FAILED;
+    if (answer != FAILED && !python.error.code[0])
+        return answer;
     if (!python.error.code[0])
         fail(&python.error, "reference_failed", "Look at the task's Python files.",
              "The task's Python failed without saying why.");
     *err = python.error;
     python.error = (kgrade_error){.code = ""};
-    return -1;
-}
-
-static int start(kgrade_error *err)
-{
-    return python.side->start() == DONE ? 0 : take_error(err);
+    return FAILED;
 }
 
 static int describe(const char *problem, char **ret, kgrade_error *err)
 {
-    if (python.side->describe(problem) != DONE)
-        return take_error(err);
+    python.side->describe(problem);
+    if (take_answer(err) != DONE)
+        return -1;
     *ret = steal_pointer(&python.told);
     return *ret ? 0 : fail(err, "out_of_memory", NULL, "No memory for a task.");
 }
@@ -83,7 +90,8 @@ static int load(const struct task *task, const char *files, kgrade_error *err)
     cleanup_free char *text = json_dumps(task->python, JSON_COMPACT);
     if (!text)
         return fail(err, "out_of_memory", NULL, "No memory for the task.");
-    return python.side->load(text, files) == DONE ? 0 : take_error(err);
+    python.side->load(text, files);
+    return take_answer(err) == DONE ? 0 : -1;
 }
 
 static json_t *place(const void *at)
@@ -118,15 +126,17 @@ static json_t *buffers_json(const struct task *task, const struct judge_case *c,
     return buffers;
 }
 
-/* Steals the reference.  0: it failed. */
-static int ask(int (*function)(const char *request), json_t *request, kgrade_error *err)
+/* Steals the reference.  Returns the answer. */
+static int ask(void (*function)(const char *request), json_t *request, kgrade_error *err)
 {
     cleanup_free char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
     json_decref(request);
-    if (!text)
-        return fail(err, "out_of_memory", NULL, "No memory for a request.");
-    int answer = function(text);
-    return answer > 0 ? answer : take_error(err);
+    if (!text) {
+        fail(err, "out_of_memory", NULL, "No memory for a request.");
+        return FAILED;
+    }
+    function(text);
+    return take_answer(err);
 }
 
 static int inputs(const struct task *task, const struct judge_case *c, uint64_t seed, uint8_t *to,
@@ -137,9 +147,9 @@ static int inputs(const struct task *task, const struct judge_case *c, uint64_t 
     return ask(python.side->inputs,
                json_pack("{s:I, s:I, s:o}", "variant", (json_int_t)c->dims[0], "seed", small,
                          "inputs", buffers_json(task, c, false, to, NULL)),
-               err) < 0
-               ? -1
-               : 0;
+               err) == DONE
+               ? 0
+               : -1;
 }
 
 static int evaluate(const struct task *task, const struct judge_case *c, const uint8_t *from,
@@ -149,9 +159,9 @@ static int evaluate(const struct task *task, const struct judge_case *c, const u
                json_pack("{s:I, s:o, s:o}", "variant", (json_int_t)c->dims[0], "inputs",
                          buffers_json(task, c, false, from, NULL), "outputs",
                          buffers_json(task, c, true, NULL, wide)),
-               err) < 0
-               ? -1
-               : 0;
+               err) == DONE
+               ? 0
+               : -1;
 }
 
 static int check(const struct task *task, const struct judge_case *c, const uint8_t *from,
@@ -162,7 +172,7 @@ static int check(const struct task *task, const struct judge_case *c, const uint
                                buffers_json(task, c, false, from, NULL), "outputs",
                                buffers_json(task, c, true, outputs, NULL)),
                      err);
-    if (answer < 0)
+    if (answer < CHECK_RIGHT)
         return -1;
     *ret_decided = answer != CHECK_NONE;
     *ret_pass = answer == CHECK_RIGHT;
@@ -171,12 +181,8 @@ static int check(const struct task *task, const struct judge_case *c, const uint
 
 int kgrade_python_judge_main(const struct python_side *side)
 {
-    static const struct judge_python functions = {.start = start,
-                                                  .describe = describe,
-                                                  .load = load,
-                                                  .inputs = inputs,
-                                                  .evaluate = evaluate,
-                                                  .check = check};
+    static const struct judge_python functions = {
+        .describe = describe, .load = load, .inputs = inputs, .evaluate = evaluate, .check = check};
     python.side = side;
     return judge_worker_main(&judge_this_device, &functions);
 }

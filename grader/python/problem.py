@@ -28,7 +28,7 @@ LARGEST_SEED = 2**31 - 1  # of those that every generator takes
 MAX_MESSAGE = 1000
 MAX_DEPTH = 8
 MAX_LEAVES = 16
-CHECK_RIGHT, CHECK_WRONG, CHECK_NONE = 1, 2, 3
+DONE, CHECK_RIGHT, CHECK_WRONG, CHECK_NONE = 1, 2, 3, 4
 TORCH_TYPES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "f8e4m3",
                "float8_e5m2": "f8e5m2", "int8": "i8", "uint8": "u8", "int32": "i32", "int64": "i64", "bool": "bool"}
 NUMPY_TYPES = {name: kind for name, kind in TORCH_TYPES.items() if name != "bfloat16" and not name.startswith("float8")}
@@ -38,12 +38,11 @@ SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1, "i8"
 
 class Side(ctypes.Structure):
     _fields_ = [
-        ("start", ctypes.CFUNCTYPE(ctypes.c_int)),
-        ("describe", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)),
-        ("load", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)),
-        ("inputs", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)),
-        ("evaluate", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)),
-        ("check", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p)),
+        ("describe", ctypes.CFUNCTYPE(None, ctypes.c_char_p)),
+        ("load", ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p)),
+        ("inputs", ctypes.CFUNCTYPE(None, ctypes.c_char_p)),
+        ("evaluate", ctypes.CFUNCTYPE(None, ctypes.c_char_p)),
+        ("check", ctypes.CFUNCTYPE(None, ctypes.c_char_p)),
     ]
 
 
@@ -53,7 +52,7 @@ class Failure(Exception):
         self.code, self.message, self.hint = code, message, hint
 
 
-def unsupported(message, hint="kgrade passes tensors, arrays, numbers, texts, None, and tuples, lists and dicts of them."):
+def unsupported(message, hint="kgrade passes tensors, arrays, numbers, texts without zero bytes, None, tuples, lists and dicts."):
     return Failure("inputs_unsupported", message, hint)
 
 
@@ -185,9 +184,6 @@ class Arrays:
 
     def of(self, value):
         return next((library for library in self.known if library.owns(value)), None)
-
-    def default(self):
-        return self.known[0]
 
 
 # --- structures: how arrays and plain values make up the data of a call ---
@@ -409,24 +405,22 @@ class Judge:
     def __init__(self, library, device):
         self.library, self.device = library, device
         self.problem = None
+        self.libraries = {}  # whose arrays the task's Python has made: by name
 
     def attempt(self, work, *arguments):
         try:
             answer = work(*arguments)
-            return 1 if answer is None else answer
+            self.library.kgrade_python_answer(DONE if answer is None else answer)
+            return
         except Failure as failure:
             told = failure
         except BaseException as error:
             told = Failure("reference_failed", f"The task's Python could not be run: {words(error)}", "Mend the task's Python.")
         message = "".join(c if c.isprintable() else " " for c in told.message)[:MAX_MESSAGE]
         self.library.kgrade_python_fail(told.code.encode(), message.encode("utf-8", "replace"), told.hint.encode())
-        return 0
-
-    def start(self):
-        return 1
 
     def describe(self, text):
-        return self.attempt(self.describe_problem, text)
+        self.attempt(self.describe_problem, text)
 
     def describe_problem(self, text):
         spec = importlib.util.spec_from_file_location("kgrade_describing", sys.argv[2])
@@ -435,13 +429,13 @@ class Judge:
         self.library.kgrade_python_tell(describing.describe(text, self.device).encode())
 
     def load(self, task, files):
-        return self.attempt(self.load_problem, task, files)
+        self.attempt(self.load_problem, task, files)
 
     def load_problem(self, task, files):
         self.problem = Problem(json.loads(task), json.loads(files)["files"], self.device)
 
     def inputs(self, text):
-        return self.attempt(self.write_inputs, json.loads(text))
+        self.attempt(self.write_inputs, json.loads(text))
 
     def write_inputs(self, request):
         variant = self.problem.about["variants"][request["variant"]]
@@ -449,6 +443,8 @@ class Judge:
         structure = walker.walk(self.problem.data(variant["inputs"], request["seed"]))
         if structure != variant["data"]:
             raise unsupported("The generator gives other data than when the task was described.", "Describe the task again.")
+        for i, leaf in enumerate(walker.leaves):
+            self.libraries[f"in{i}"] = self.problem.arrays.of(leaf)
         for name, buffer in request["inputs"].items():
             self.write(walker.leaves[int(name[2:])], buffer, name)
 
@@ -463,27 +459,27 @@ class Judge:
         size = 8 if wide else SIZES[buffer["dtype"]]
         library.write(value, buffer["address"], size * math.prod(buffer["shape"]))
 
-    def read(self, buffer, double):
-        library = self.problem.arrays.default()
+    def read(self, name, buffer, double):
+        library = self.libraries[name]
         array = library.read(buffer["address"], buffer["dtype"], buffer["shape"])
         return (library.double(array) if double else array), library
 
     def rebuild(self, request, double):
         """The data of a call, from the bytes of its inputs; what is only written begins as zeros."""
         variant = self.problem.about["variants"][request["variant"]]
-        arrays = {name: self.read(buffer, double) for name, buffer in request["inputs"].items()}
+        arrays = {name: self.read(name, buffer, double) for name, buffer in request["inputs"].items()}
 
         def leaf(name):
             if name not in arrays:
                 buffer = request["outputs"][name]
                 zeros = ctypes.create_string_buffer(8 * math.prod(buffer["shape"]) + 8)
-                arrays[name] = self.read({**buffer, "address": ctypes.addressof(zeros)}, double)
+                arrays[name] = self.read(name, {**buffer, "address": ctypes.addressof(zeros)}, double)
             return arrays[name]
 
         return build(variant["data"], leaf)
 
     def evaluate(self, text):
-        return self.attempt(self.write_outputs, json.loads(text))
+        self.attempt(self.write_outputs, json.loads(text))
 
     def names_of_outputs(self, request):
         structure = self.problem.about["variants"][request["variant"]]["outputs"]
@@ -496,10 +492,11 @@ class Judge:
         if len(outputs) != len(names):
             raise unsupported("The reference returns another number of outputs than when the task was described.")
         for name, value in zip(names, outputs):
+            self.libraries.setdefault(name, self.problem.arrays.of(value))
             self.write(value, request["outputs"][name], name, wide=True)
 
     def check(self, text):
-        return self.attempt(self.decide, json.loads(text))
+        self.attempt(self.decide, json.loads(text))
 
     def decide(self, request):
         if self.problem.check is None:
@@ -507,7 +504,7 @@ class Judge:
         structure = self.problem.about["variants"][request["variant"]]["outputs"]
         outputs = []
         for one in structure.get("tuple", [structure]):
-            array = self.read(request["outputs"][one["buffer"]], False)[0]
+            array = self.read(one["buffer"], request["outputs"][one["buffer"]], False)[0]
             outputs.append(array.reshape(one["shape"]) if "shape" in one else array)
         output = tuple(outputs) if "tuple" in structure else outputs[0]
         answer = self.problem.run("check", self.problem.check, self.rebuild(request, False), output)
@@ -521,7 +518,9 @@ def main():
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     library = ctypes.PyDLL(sys.argv[1])
     library.kgrade_python_fail.argtypes = [ctypes.c_char_p] * 3
+    library.kgrade_python_fail.restype = library.kgrade_python_tell.restype = library.kgrade_python_answer.restype = None
     library.kgrade_python_tell.argtypes = [ctypes.c_char_p]
+    library.kgrade_python_answer.argtypes = [ctypes.c_int]
     library.kgrade_python_judge_main.argtypes = [ctypes.POINTER(Side)]
     judge = Judge(library, sys.argv[3])
     types = dict(Side._fields_)

@@ -63,6 +63,15 @@ bool regrade_defines(const char *text, const char *name)
     return false;
 }
 
+bool regrade_imports(const char *text, const char *file)
+{
+    char from[REGRADE_MAX_TASK_NAME + 16], import[REGRADE_MAX_TASK_NAME + 16];
+    int stem = (int)strlen(file) - (int)strlen(".py");
+    snprintf(from, sizeof from, "from %.*s import", stem, file);
+    snprintf(import, sizeof import, "import %.*s", stem, file);
+    return strstr(text, from) || strstr(text, import);
+}
+
 /* --- One module of several ---------------------------------------------------------------------- */
 
 static const char loader[] = "\"\"\"A problem's own files as one module.\"\"\"\n"
@@ -92,12 +101,7 @@ static json_t *in_order(const json_t *files)
             json_t *ignored;
             json_object_foreach((json_t *)files, other, ignored)
             {
-                char from[REGRADE_MAX_TASK_NAME + 16], import[REGRADE_MAX_TASK_NAME + 16];
-                int stem = (int)strlen(other) - 3;
-                snprintf(from, sizeof from, "from %.*s import", stem, other);
-                snprintf(import, sizeof import, "import %.*s", stem, other);
-                const char *words = json_string_value(text);
-                bool needs = strstr(words, from) || strstr(words, import);
+                bool needs = regrade_imports(json_string_value(text), other);
                 /* After as many rounds as there are files, those that are left import each other. */
                 ready = ready &&
                         (round == n || other == name || !needs || json_object_get(order, other));

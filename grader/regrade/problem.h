@@ -35,6 +35,9 @@ char *regrade_task_name(const char *prefix, const char *name);
 /* Whether a line of a module in Python begins with one of "def NAME(", "class NAME", "NAME =". */
 bool regrade_defines(const char *text, const char *name);
 
+/* Whether a module's text imports FILE, a module beside it. */
+bool regrade_imports(const char *text, const char *file);
+
 /* A module in Python of several files, which the last of them, `last`, may import: {NAME: TEXT} as above, the others first.  free() it; NULL
  * is without memory. */
 char *regrade_one_module(const json_t *files, const char *last);

@@ -1,5 +1,6 @@
 """Candidates in Python: how files and interpreters are named, and what is said of them.  tests/attacks/python has the verdicts."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -118,7 +119,7 @@ class Foreign(Case):
         if "pyopencl" not in frameworks():
             raise unittest.SkipTest("Debian's Python has no PyOpenCL; install python3-pyopencl")
 
-    def describe(self, name, changes=()):
+    def describe(self, name, changes=(), how=WITH_PYTHON, env=None):
         """A copy of the problem with texts of its files replaced; what describe-task says of it, and task.json."""
         with tempfile.TemporaryDirectory() as parent:
             folder = shutil.copytree(os.path.join(FOREIGN, name), os.path.join(parent, name), ignore=lambda *_: ["task.json"])
@@ -129,7 +130,7 @@ class Foreign(Case):
                 self.assertIn(before, text)
                 with open(path, "w") as f:
                     f.write(text.replace(before, after))
-            result = run("describe-task", folder, *WITH_PYTHON)
+            result = run("describe-task", folder, *how, env=env)
             path = os.path.join(folder, "task.json")
             if not os.path.exists(path):
                 return result, None
@@ -137,7 +138,7 @@ class Foreign(Case):
                 return result, json.load(f)
 
     def test_description(self):
-        result, task = self.describe("blend_rows")
+        result, task = self.describe("blend_rows", how=("--isolation", "reduced"), env={"PATH": os.path.dirname(PYTHON)})
         self.assert_exit(result, 0)
         with open(os.path.join(FOREIGN, "blend_rows", "task.json")) as f:
             self.assertEqual(task, json.load(f))
@@ -150,7 +151,6 @@ class Foreign(Case):
             "reference_random": [(reference, "* x + y", "* x + numpy.random.default_rng().random()")],
             "reference_failed": [(reference, "    output[...]", "    raise ValueError('not today')\n    output[...]")],
             "inputs_unsupported": [(reference, '{"factor": 2.0}', "object()")],
-            "problem_invalid": [(problem, '"inputs"', '"input"')],
             "task_invalid": [(problem, '"name": "blend_rows"', '"name": "Blend Rows"')],
         }.items():
             with self.subTest(code):
@@ -160,6 +160,58 @@ class Foreign(Case):
                 self.assertIsNone(task)
                 if code == "reference_failed":
                     self.assertIn("ValueError: not today (reference.py, line 11, in blend)", result.stderr)
+
+    def test_mistakes_in_problem_json(self):
+        for says, changes in {
+            '"inputs" is missing': ('"inputs": "make_inputs",', ""),
+            'the key "chek" is not known': ('"check"', '"chek"'),
+            '"seeds" is not from 1': ('"form"', '"seeds": 0, "form"'),
+            '"check" is not a text': ('"is_blend"', "true"),
+            'no number "relative"': ('"relative": 1e-5', '"relative": "1e-5"'),
+            'no array "benchmark"': ('"benchmark": [{"rows": 256, "cols": 257}]', '"benchmark": []'),
+            '"form" is none of': ('"data"', '"date"'),
+        }.items():
+            with self.subTest(says):
+                result, _ = self.describe("blend_rows", [("problem.json", *changes)])
+                self.assert_exit(result, 1)
+                self.assertIn(says, result.stderr)
+                self.assertIn("[problem_invalid]", result.stderr)
+
+    def test_problems_that_misbehave(self):
+        data = '{"factor": 2.0}'
+        for says, changes in {
+            "ended its process (status 3). [reference_failed]": ("    output[...]", "    __import__('os')._exit(3)\n    output[...]"),
+            "E: (it does not say)": ("    output[...]", "    class E(Exception):\n        __str__ = None\n    raise E\n    output[...]"),
+            "sent something that is not a message. [reference_failed]": (
+                "    output[...]", "    import os\n    for i in range(3, 64):\n        try:\n            os.write(i, b' ' * 99)\n"
+                "        except OSError:\n            pass\n    os._exit(0)\n    output[...]"),
+            "[inputs_unsupported]": (data, '"a\\0b"'),
+            "[inputs_fixed]": ("    return draw", "    return 1, 2, {'factor': 3}, numpy.empty((rows, cols), 'float32')\n    return draw"),
+            "axes lie in another order. [inputs_unsupported]": ("    output[...]", "    y += 1\n    return y\n    output[...]"),
+        }.items():
+            with self.subTest(says):
+                result, task = self.describe("blend_rows", [("reference.py", *changes)])
+                self.assert_exit(result, 1)
+                self.assertIn(says, result.stderr)
+                self.assertIsNone(task)
+
+    def test_a_part_of_an_input_as_the_output(self):
+        _, task = self.describe("blend_rows", [
+            ("reference.py", "    output[...]", "    return x[:2]\n    output[...]"), ("problem.json", '  "workspace_bytes": 1048576,\n', "")])
+        self.assertEqual([(p["kind"], p["shape"]) for p in task["parameters"][:5] if p["name"] == "out0"], [("out", ["2", "n1"])])
+        self.assertEqual(task["workspace_bytes"], 2 * 4 * 2 * 257 + 2**20)  # for the outputs of two calls
+
+    def test_answers_of_checks(self):
+        spec = importlib.util.spec_from_file_location("problem", os.path.join(SOURCE_DIR, "grader", "python", "problem.py"))
+        problem = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(problem)
+        for answer in (True, (True, "close"), "", 1):
+            self.assertTrue(problem.is_right(answer))
+        for answer in (False, (False, ""), "far off", 0, ("far off",)):
+            self.assertFalse(problem.is_right(answer))
+        for answer in (None, (), [True], 1.0, object()):
+            with self.assertRaises(problem.Failure):
+                problem.is_right(answer)
 
     def test_an_output_whose_contents_count(self):
         _, task = self.describe("blend_rows", [

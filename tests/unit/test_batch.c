@@ -164,6 +164,13 @@ static void a_long_call_is_made_less_often(void **state)
         assert_in_range(seen.least, BATCH_MIN_REPLAYS, BATCH_MAX_REPLAYS);
         assert_int_equal(seen.least, seen.most);
     }
+    check(&(struct script){.hidden_ns = 0}, BATCH_MAX_NS / 3, &s);
+    assert_in_range(seen.most, 1, 3);
+    check(&(struct script){.hidden_ns = 0}, 5 * BATCH_MAX_NS, &s);
+    assert_int_equal(seen.most, 1);
+    /* A call that is no longer than the floor. */
+    check(&(struct script){.hidden_ns = 0}, -100, &s);
+    assert_in_range(seen.least, BATCH_MIN_REPLAYS, BATCH_MAX_REPLAYS);
 }
 
 static void without_batches_nothing_is_said(void **state)

@@ -369,6 +369,14 @@ static void other_files_are_no_code_objects(void **state)
     m->note.n_type = 31;
     assert_null(code_object_parse(m, sizeof *m, &err));
     assert_non_null(strstr(err.message, "no metadata"));
+    m->note.n_type = 32;
+    m->header.e_shnum = 0; /* ELF's way to have more than 65279 */
+    assert_null(code_object_parse(m, sizeof *m, &err));
+    assert_non_null(strstr(err.message, "not counted"));
+    m->header.e_shoff = 0;
+    cleanup_code_object struct code_object *bare = code_object_parse(m, sizeof *m, &err);
+    assert_non_null(bare);
+    assert_false(code_object_hides_state(bare));
     free(m);
 }
 

@@ -4,95 +4,21 @@
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
-#include "../shared/runs.h"
+#include "../shared/contents.h"
 #include "capture_node.h"
 
-#define MAX_CONTENT_BYTES                                                                          \
-    (384ull << 20)      /* of the candidate's memory that is not zero, in one recording */
-#define MAX_PIECES 256u /* that blocks are split into; a replay restores one after the other */
 #define MAX_VARIABLE_BYTES (256ull << 20) /* of one variable of a module */
 
-static int add_buffer(struct capture *c, uint64_t address, uint64_t bytes, const void *contents)
+static int read_memory(void *to, uint64_t address, uint64_t bytes, kgrade_error *err)
 {
-    struct recording_buffer *buffer = recording_add_buffer(c->call, bytes);
-    if (!buffer)
-        return fail(c->err, "workspace_too_large", "Allocate fewer, larger blocks.",
-                    "The call uses more than %d separate pieces of memory of its own.",
-                    RECORDING_MAX_BUFFERS);
-    buffer->address = address;
-    buffer->has_contents = contents != NULL;
-    if (!contents)
-        return 0;
-    buffer->blob = recording_add_blob(c->recording, contents, bytes);
-    return buffer->blob == SIZE_MAX
-               ? fail(c->err, "recording_too_large", "Keep less state between calls.",
-                      "The recording holds more than %d blobs.", RECORDING_MAX_BLOBS)
-               : 0;
-}
-
-/* A block as pieces that are zero and pieces that are not. */
-static int add_contents(struct capture *c, const struct workspace_block *block, size_t max_pieces,
-                        uint64_t *content)
-{
-    cleanup_free uint8_t *copy = malloc(block->bytes);
-    cleanup_free struct run *runs = malloc(max_pieces * sizeof *runs);
-    if (!copy || !runs)
-        return fail(c->err, "out_of_memory", NULL,
-                    "No memory for %llu bytes of the candidate's memory.",
-                    (unsigned long long)block->bytes);
-    DRIVER_TRY(c->err, cuMemcpyDtoH(copy, block->address, block->bytes));
-    size_t n = runs_of(copy, block->bytes, runs, max_pieces);
-    for (size_t i = 0; i < n; i++) {
-        if (!runs[i].is_zero)
-            *content += runs[i].bytes;
-        if (*content > MAX_CONTENT_BYTES)
-            return fail(c->err, "workspace_too_large",
-                        "Keep less state between calls, or clear scratch memory after use.",
-                        "The call may depend on more than %llu MiB of memory that the candidate "
-                        "wrote before it.",
-                        MAX_CONTENT_BYTES >> 20);
-        if (add_buffer(c, block->address + runs[i].from, runs[i].bytes,
-                       runs[i].is_zero ? NULL : copy + runs[i].from))
-            return -1;
-    }
+    DRIVER_TRY(err, cuMemcpyDtoH(to, address, bytes));
     return 0;
-}
-
-/* What was allocated in the call held nothing before it, so that blocks side by side are one: a framework makes one for every
- * tensor in between.  Returns how many are left. */
-static size_t merge_fresh(struct workspace_block *blocks, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct workspace_block *last = kept ? &blocks[kept - 1] : NULL;
-        if (last && !last->is_marked && !blocks[i].is_marked &&
-            last->address + last->bytes == blocks[i].address)
-            last->bytes += blocks[i].bytes;
-        else
-            blocks[kept++] = blocks[i];
-    }
-    return kept;
 }
 
 int capture_memory(struct capture *c)
 {
-    size_t n = workspace_blocks(c->place->workspace, NULL, 0);
-    cleanup_free struct workspace_block *blocks = malloc((n + 1) * sizeof *blocks);
-    if (!blocks)
-        return fail(c->err, "out_of_memory", NULL, "No memory for a list of blocks.");
-    size_t got = workspace_blocks(c->place->workspace, blocks, n);
-    n = merge_fresh(blocks, got < n ? got : n);
-    if (n > RECORDING_MAX_BUFFERS)
-        return fail(c->err, "workspace_too_large", "Allocate fewer, larger blocks.",
-                    "The candidate holds %zu blocks of memory; at most %d can be recorded.", n,
-                    RECORDING_MAX_BUFFERS);
-    size_t pieces = n < MAX_PIECES ? MAX_PIECES / (n + 1) : 1;
-    uint64_t content = 0;
-    for (size_t i = 0; i < n; i++)
-        if (blocks[i].is_marked ? add_contents(c, &blocks[i], pieces, &content)
-                                : add_buffer(c, blocks[i].address, blocks[i].bytes, NULL))
-            return -1;
-    return 0;
+    const struct contents_source source = {.workspace = c->place->workspace, .read = read_memory};
+    return contents_write(&source, c->recording, c->call, c->err);
 }
 
 /* Whether a variable still has the value that its image gives it. */

@@ -44,6 +44,7 @@ SAME(HIP_CAPTURE_ACTIVE, hipStreamCaptureStatusActive);
 SAME(HIP_SET_CAPTURE_DEPENDENCIES, hipStreamSetCaptureDependencies);
 SAME(HIP_ATTRIBUTE_L2_CACHE_SIZE, hipDeviceAttributeL2CacheSize);
 SAME(HIP_ATTRIBUTE_MULTIPROCESSORS, hipDeviceAttributeMultiprocessorCount);
+SAME(HIP_ATTRIBUTE_SHARED_PER_BLOCK, hipDeviceAttributeMaxSharedMemoryPerBlock);
 SAME(HIP_LOCATION_DEVICE, hipMemLocationTypeDevice);
 SAME(HIP_ALLOCATION_PINNED, hipMemAllocationTypePinned);
 SAME(HIP_ACCESS_READ_WRITE, hipMemAccessFlagsProtReadWrite);

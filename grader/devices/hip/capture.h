@@ -19,8 +19,7 @@
 #define CAPTURE_MAX_OBJECTS 4096 /* modules, functions, variables, streams, events: of each */
 #define CAPTURE_MAX_IMAGE_BYTES (256u << 20)
 #define CAPTURE_MAX_VARIABLE_BYTES (256ull << 20)
-#define CAPTURE_MAX_CONTENT_BYTES (384ull << 20) /* of memory that is not zero, in one recording */
-#define CAPTURE_MAX_WAITS 1024                   /* nodes that one stream or event waits for */
+#define CAPTURE_MAX_WAITS 1024 /* nodes that one stream or event waits for */
 
 /* A loaded code object; candidates get its address for a hipModule_t. */
 struct module {

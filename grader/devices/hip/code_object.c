@@ -102,6 +102,9 @@ static int find_symbols(struct code_object *object, kgrade_error *err)
     Elf64_Ehdr header = file_header(object);
     object->sections = header.e_shoff;
     object->n_sections = header.e_shnum;
+    /* So many that the number stands elsewhere, or a table that only others see. */
+    if (object->n_sections == 0 && object->sections != 0)
+        return broken(err, "its sections are not counted");
     if (object->n_sections == 0)
         return 0;
     if (header.e_shentsize != sizeof(Elf64_Shdr) ||

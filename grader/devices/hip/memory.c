@@ -5,7 +5,7 @@
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
-#include "../shared/runs.h"
+#include "../shared/contents.h"
 #include "capture.h"
 
 /* Where pointers cannot keep their values, memory that holds one cannot be carried. */
@@ -21,73 +21,17 @@ static int check_pointers(const void *data, size_t size, const char *where, kgra
                 where);
 }
 
-static int add_buffer(uint64_t address, uint64_t bytes, const void *contents, kgrade_error *err)
+static int read_memory(void *to, uint64_t address, uint64_t bytes, kgrade_error *err)
 {
-    struct recording_buffer *buffer = recording_add_buffer(capture.call, bytes);
-    if (!buffer)
-        return fail(err, "workspace_too_large", "Allocate fewer, larger blocks.",
-                    "The call uses more than %d separate pieces of memory of its own.",
-                    RECORDING_MAX_BUFFERS);
-    buffer->address = arena_to_recording(&capture.arena, address);
-    buffer->has_contents = contents != NULL;
-    if (!contents)
-        return 0;
-    buffer->blob = recording_add_blob(capture.recording, contents, bytes);
-    return buffer->blob == SIZE_MAX
-               ? fail(err, "recording_too_large", "Keep less state between calls.",
-                      "The recording holds more than %d blobs.", RECORDING_MAX_BLOBS)
-               : 0;
+    RUNTIME_TRY(
+        err, hip.hipMemcpy(to, (void *)(uintptr_t)address, (size_t)bytes, HIP_COPY_DEVICE_TO_HOST));
+    return check_pointers(to, (size_t)bytes, "Memory that the candidate wrote before the call",
+                          err);
 }
 
-/* A block as pieces that are zero and pieces that are not. */
-static int add_contents(const struct workspace_block *block, size_t max_pieces, uint64_t *content,
-                        kgrade_error *err)
+static uint64_t address_in_recording(uint64_t address)
 {
-    cleanup_free uint8_t *copy = malloc(block->bytes);
-    cleanup_free struct run *runs = malloc(max_pieces * sizeof *runs);
-    if (!copy || !runs)
-        return fail(err, "out_of_memory", NULL,
-                    "No memory for %llu bytes of the candidate's memory.",
-                    (unsigned long long)block->bytes);
-    RUNTIME_TRY(err, hip.hipMemcpy(copy, (void *)(uintptr_t)block->address, block->bytes,
-                                   HIP_COPY_DEVICE_TO_HOST));
-    if (check_pointers(copy, block->bytes, "Memory that the candidate wrote before the call", err))
-        return -1;
-    size_t n = runs_of(copy, block->bytes, runs, max_pieces);
-    for (size_t i = 0; i < n; i++) {
-        *content += runs[i].is_zero ? 0 : runs[i].bytes;
-        if (*content > CAPTURE_MAX_CONTENT_BYTES)
-            return fail(err, "workspace_too_large",
-                        "Keep less state between calls, or clear scratch memory after use.",
-                        "The call may depend on more than %llu MiB of memory that the candidate "
-                        "wrote before it.",
-                        CAPTURE_MAX_CONTENT_BYTES >> 20);
-        if (add_buffer(block->address + runs[i].from, runs[i].bytes,
-                       runs[i].is_zero ? NULL : copy + runs[i].from, err))
-            return -1;
-    }
-    return 0;
-}
-
-static int write_workspace(kgrade_error *err)
-{
-    size_t n = workspace_blocks(capture.workspace, NULL, 0);
-    cleanup_free struct workspace_block *blocks = malloc((n + 1) * sizeof *blocks);
-    if (!blocks)
-        return fail(err, "out_of_memory", NULL, "No memory for a list of blocks.");
-    size_t got = workspace_blocks(capture.workspace, blocks, n);
-    n = got < n ? got : n;
-    if (n > RECORDING_MAX_BUFFERS)
-        return fail(err, "workspace_too_large", "Allocate fewer, larger blocks.",
-                    "The candidate holds %zu blocks of memory; at most %d can be recorded.", n,
-                    RECORDING_MAX_BUFFERS);
-    size_t pieces = n ? RECORDING_MAX_BUFFERS / n : 0;
-    uint64_t content = 0;
-    for (size_t i = 0; i < n; i++)
-        if (blocks[i].is_marked ? add_contents(&blocks[i], pieces, &content, err)
-                                : add_buffer(blocks[i].address, blocks[i].bytes, NULL, err))
-            return -1;
-    return 0;
+    return arena_to_recording(&capture.arena, address);
 }
 
 static bool is_initial(const struct code_object_variable *variable, const uint8_t *value)
@@ -132,7 +76,9 @@ static int add_variable(const struct module *m, const struct code_object_variabl
 
 int memory_write(kgrade_error *err)
 {
-    if (write_workspace(err))
+    const struct contents_source source = {
+        .workspace = capture.workspace, .read = read_memory, .address = address_in_recording};
+    if (contents_write(&source, capture.recording, capture.call, err))
         return -1;
     for (size_t i = 0; i < capture.n_modules; i++) {
         const struct module *m = capture.modules[i];

@@ -6,7 +6,8 @@
 #include "../../../sandbox/base/fail.h"
 #include "capture.h"
 
-#define MAX_THREADS 1024 /* of a block, on all of AMD's devices */
+#define MAX_THREADS 1024      /* of a block, on all of AMD's devices */
+#define MIN_SHARED (32 << 10) /* bytes of LDS; a device that tells of fewer has not understood */
 
 static struct recording_node *add_node(struct stream *stream, enum node_kind kind)
 {
@@ -171,24 +172,38 @@ static bool keeps_state(const struct function *f)
     return kept;
 }
 
+/* Whether a block of the launch fits on the device.  The recorder has to ask: it launches nothing. */
+static bool fits(const struct function *f, const uint32_t grid[3], const uint32_t block[3],
+                 uint32_t shared_bytes)
+{
+    uint64_t threads = 1;
+    int shared = 0;
+    for (size_t i = 0; i < 3; i++)
+        threads = block[i] && threads <= MAX_THREADS ? threads * block[i] : MAX_THREADS + 1;
+    if (!grid[0] || !grid[1] || !grid[2] ||
+        threads > (f->kernel->max_threads ? f->kernel->max_threads : MAX_THREADS))
+        return false;
+    if (hip.hipDeviceGetAttribute(&shared, HIP_ATTRIBUTE_SHARED_PER_BLOCK, 0) != HIP_SUCCESS ||
+        shared < MIN_SHARED)
+        return true;
+    return (uint64_t)f->kernel->shared_bytes + shared_bytes <= (uint64_t)shared;
+}
+
 hip_error node_kernel(struct stream *stream, struct function *f, const uint32_t grid[3],
                       const uint32_t block[3], uint32_t shared_bytes, void **parameters,
                       void **extra)
 {
-    uint64_t threads = 1;
     capture.launches++;
     hip_error result = function_load(f);
     if (result != HIP_SUCCESS)
         return result;
-    for (size_t i = 0; i < 3; i++)
-        threads = block[i] && threads <= MAX_THREADS ? threads * block[i] : MAX_THREADS + 1;
-    uint32_t most = f->kernel->max_threads ? f->kernel->max_threads : MAX_THREADS;
-    if (!grid[0] || !grid[1] || !grid[2] || threads > most) {
+    if (!fits(f, grid, block, shared_bytes)) {
         capture_refuse("launch_failed",
                        "Check grid, block and shared memory against the device's limits.",
-                       "Kernel %.200s cannot be launched with a grid of %ux%ux%u and a block of "
-                       "%ux%ux%u.",
-                       f->name, grid[0], grid[1], grid[2], block[0], block[1], block[2]);
+                       "Kernel %.200s cannot be launched with a grid of %ux%ux%u, a block of "
+                       "%ux%ux%u and %u bytes of LDS beside its own %u.",
+                       f->name, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                       shared_bytes, f->kernel->shared_bytes);
         return HIP_ERROR_INVALID_CONFIGURATION;
     }
     if (needs_host(f) || keeps_state(f))

@@ -157,8 +157,10 @@ static int queue_copy(struct rebuild *b, const struct recording_node *node, size
 {
     uint64_t to = arena_from_recording(b->arena, node->to_offset),
              from = arena_from_recording(b->arena, node->from_offset);
+    /* Of nothing the library makes no node. */
     if (node->from_buffer != SIZE_MAX || node->to_buffer != SIZE_MAX || node->rows != 1 ||
-        !arena_holds(b->arena, to, node->bytes) || !arena_holds(b->arena, from, node->bytes))
+        node->bytes == 0 || !arena_holds(b->arena, to, node->bytes) ||
+        !arena_holds(b->arena, from, node->bytes))
         return invalid(b, "copies what is not in the arena", index);
     hip_error result =
         hip.hipMemcpyAsync((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
@@ -174,7 +176,8 @@ static int queue_fill(struct rebuild *b, const struct recording_node *node, size
     uint32_t value = 0;
     uint32_t unit = node->pattern_bytes;
     if (node->to_buffer != SIZE_MAX || node->rows != 1 || (unit != 1 && unit != 2 && unit != 4) ||
-        node->bytes % unit || to % unit || !arena_holds(b->arena, to, node->bytes))
+        node->bytes == 0 || node->bytes % unit || to % unit ||
+        !arena_holds(b->arena, to, node->bytes))
         return invalid(b, "fills what is not in the arena", index);
     memcpy(&value, node->pattern, unit);
     void *at = (void *)(uintptr_t)to;

@@ -8,7 +8,7 @@ TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "i8": "int8", "u8
 HINTS = {
     "INVALID_OPERATION": "The log tells which function kgrade does not offer to candidates.",
     "INVALID_CONTEXT": "Make programs and buffers in the context of the given queue: queue.context.",
-    "MEM_OBJECT_ALLOCATION_FAILURE": "All buffers together have to fit the task's workspace_bytes, those of earlier calls that are kept, too.",
+    "MEM_OBJECT_ALLOCATION_FAILURE": "All buffers together, kept ones too, have to fit the task's workspace_bytes.",
     "invalid kernel argument": "Numbers that a kernel gets have a size: numpy.int32(n), numpy.float32(x).",
 }
 
@@ -51,7 +51,7 @@ def deliver(output, returned):
         if returned.shape != output.shape or returned.dtype != output.dtype:
             return f"it is {returned.dtype} of shape {returned.shape}, the output {output.dtype} of shape {output.shape}"
         if not returned.flags.c_contiguous:
-            return "it is a view with gaps or with its axes in another order; return a copy, as the output lies in memory"
+            return "it is a view with gaps or with its axes in another order; return an array that lies as the output does"
         pyopencl.enqueue_copy(output.queue, output.data, returned.base_data, byte_count=output.nbytes, src_offset=returned.offset)
         return None
     return "on OpenCL outputs are not returned, but for arrays of pyopencl.array in foreign tasks"

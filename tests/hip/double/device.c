@@ -6,6 +6,7 @@
 
 #define TOTAL_BYTES (1ull << 30)
 #define L2_BYTES (256 << 10)
+#define SHARED_BYTES (64 << 10) /* of a block */
 /* Where version 6 has the target in a device's properties. */
 #define R0600_NAME 1160
 
@@ -80,6 +81,9 @@ DOUBLE_API hipError_t hipDeviceGetAttribute(int *pi, hipDeviceAttribute_t attr, 
         break;
     case hipDeviceAttributeWarpSize:
         *pi = 64;
+        break;
+    case hipDeviceAttributeMaxSharedMemoryPerBlock:
+        *pi = SHARED_BYTES;
         break;
     case hipDeviceAttributeMaxThreadsPerBlock:
         *pi = 1024;
