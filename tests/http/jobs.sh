@@ -49,7 +49,8 @@ ask "$url/grades/$waiting"
 same "one comes before it" "queued 1" "$(field '"\(.state) \(.ahead)"')"
 grade follower "$hang" -H 'Idempotency-Key: follow'
 await "another waits" queue 1 2
-follower=$(curl -sS "$url/grades" | jq -r '.grades[0].id')
+follow "$waiting"
+follower=$youngest
 ask -X DELETE "$url/grades/$follower"
 same "one that a client waits for is cancelled" "200 cancelled" "$status $(field .state)"
 wait "$grade_pid"

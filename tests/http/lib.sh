@@ -157,6 +157,16 @@ queue() {
     curl -sS --max-time 60 "$url/healthz" | jq -e ".queue.running == $1 and .queue.waiting == $2"
 }
 
+is_after() {
+    youngest=$(curl -sS --max-time 60 "$url/grades?limit=1" | jq -r '.grades[0].id')
+    [ "$youngest" != "$1" ]
+}
+
+# follow ID: waits until a grade is listed that was taken after this one, and sets $youngest.  It waits in the queue before that.
+follow() {
+    await "a grade after $1" is_after "$1"
+}
+
 # grade NAME SOURCE_FILE [CURL ARGUMENT]...: grades in the background; the answer comes to $folder/NAME, its status to
 # $folder/NAME.status.
 grade() {

@@ -30,7 +30,8 @@ submit "$nothing" -H 'Idempotency-Key: before-the-crash'
 waiting=$id
 grade cut "$nothing" -H 'Idempotency-Key: cut'
 await "a client waits" queue 1 2
-cut=$(curl -sS "$url/grades" | jq -r '.grades[0].id')
+follow "$waiting"
+cut=$youngest
 stop KILL
 wait "$grade_pid"
 same "its client hears nothing" 000 "$(cat "$folder/cut.status")"
