@@ -115,6 +115,9 @@ void writer_put(struct store *store, struct op *op);
 /* store.c */
 /* Whether the files are still those that were opened; else an error `store_unavailable`. */
 int store_in_place(const struct store *store, kgrade_error *err);
+/* Closes what is open of the database, which writes to the disk as well: the writer's thread does it, since a disk that hangs must
+ * hang nobody else. */
+void store_close_database(struct store *store);
 
 struct store {
     char *path, *wal_path;

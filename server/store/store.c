@@ -182,11 +182,17 @@ int store_in_place(const struct store *store, kgrade_error *err)
     return 0;
 }
 
-static void release(struct store *store)
+void store_close_database(struct store *store)
 {
     readers_close(store);
     write_finalize(store);
     sqlite3_close(store->db);
+    store->db = NULL;
+}
+
+static void release(struct store *store)
+{
+    store_close_database(store);
     if (store->lock >= 0)
         close(store->lock);
     pthread_cond_destroy(&store->wake);

@@ -41,8 +41,10 @@ int write_prepare(struct store *store, kgrade_error *err)
 
 void write_finalize(struct store *store)
 {
-    for (size_t i = 0; i < WRITE_STATEMENTS; i++)
+    for (size_t i = 0; i < WRITE_STATEMENTS; i++) {
         sqlite3_finalize(store->statements[i]);
+        store->statements[i] = NULL;
+    }
 }
 
 /* Runs a statement to its end; a result code.  *ret_number, if not NULL, is the first column of a row

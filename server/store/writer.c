@@ -253,6 +253,9 @@ static void *writer_main(void *data)
         pthread_mutex_lock(&store->mutex);
     }
     give_up(store);
+    pthread_mutex_unlock(&store->mutex);
+    store_close_database(store);
+    pthread_mutex_lock(&store->mutex);
     store->has_ended = true;
     pthread_cond_broadcast(&store->ended);
     pthread_mutex_unlock(&store->mutex);

@@ -366,32 +366,67 @@ static void test_close_while_broken(void **state)
     assert_string_equal(await(&life.ended), "");
 }
 
-/* The store of a disk that hangs is left behind; the pointer keeps it from being called a leak. */
-static struct store *hanging;
+/* The stores of a disk that hangs are left behind; the pointers keep them from being called leaks. */
+static struct store *hanging[2];
+
+/* Waits, so that the folder is not removed under its feet. */
+static void await_end(struct store *store)
+{
+    uint64_t deadline = io_now() + GENEROUS_NS;
+    bool ended = false;
+    while (!ended && io_now() < deadline) {
+        pthread_mutex_lock(&store->mutex);
+        ended = store->has_ended;
+        pthread_mutex_unlock(&store->mutex);
+    }
+    assert_true(ended);
+}
+
+static void await_write(struct store *store)
+{
+    uint64_t deadline = io_now() + GENEROUS_NS;
+    bool begun = false;
+    while (!begun && io_now() < deadline) {
+        pthread_mutex_lock(&store->mutex);
+        begun = store->in_flight > 0;
+        pthread_mutex_unlock(&store->mutex);
+    }
+    assert_true(begun);
+}
 
 static void test_close_while_the_disk_hangs(void **state)
 {
     (void)state;
-    hanging = open_store();
+    struct store *store = hanging[0] = open_store();
     struct life life;
-    begin_life(hanging, &life);
+    begin_life(store, &life);
     life.ended = (struct answer)ANSWER;
     fault.hang = true;
     struct store_end end = accepted(1);
-    store_finish(hanging, life.id, &end, on_answer, &life.ended);
-    assert_int_equal(store_close(hanging, IO_NS_PER_MS), 1);
+    store_finish(store, life.id, &end, on_answer, &life.ended);
+    await_write(store);
+    assert_int_equal(store_close(store, IO_NS_PER_MS), 1);
     assert_int_equal(answers(&life.ended), 0);
     fault.hang = false;
     assert_string_equal(await(&life.ended), "");
-    /* So that the folder is not removed under its feet. */
-    uint64_t deadline = io_now() + GENEROUS_NS;
-    bool ended = false;
-    while (!ended && io_now() < deadline) {
-        pthread_mutex_lock(&hanging->mutex);
-        ended = hanging->has_ended;
-        pthread_mutex_unlock(&hanging->mutex);
-    }
-    assert_true(ended);
+    await_end(store);
+}
+
+/* What waits is given up, and then the disk hangs while the database is closed. */
+static void test_disk_hangs_at_the_end(void **state)
+{
+    (void)state;
+    struct store *store = hanging[1] = open_store();
+    struct life life;
+    begin_life(store, &life);
+    set_fault(SQLITE_FULL, ENOSPC, 0, 0);
+    check_broken(store, &life, "full");
+    set_fault(0, 0, 0, 0);
+    fault.hang = true;
+    assert_int_equal(store_close(store, 0), 1);
+    fault.hang = false;
+    assert_string_equal(await(&life.ended), "store_unavailable");
+    await_end(store);
 }
 
 int main(void)
@@ -406,6 +441,7 @@ int main(void)
         TEST(test_trial_writes),
         TEST(test_close_while_broken),
         TEST(test_close_while_the_disk_hangs),
+        TEST(test_disk_hangs_at_the_end),
     };
     return cmocka_run_group_tests(tests, install_faults, NULL);
 }
