@@ -102,6 +102,9 @@ void bait_lay(struct bait *bait, const char *folder, const char *cache)
     char shared[96];
     snprintf(shared, sizeof shared, "/dev/shm%s", bait->shared);
     mkdir(cache, 0755);
+    /* Of a run that was killed, whose number is ours now. */
+    unlink(bait->cached);
+    shm_unlink(bait->shared);
     write_secret(bait->secret_file, 0600, bait->secret);
     write_secret(bait->neighbour, 0644, bait->secret);
     write_secret(bait->cached, 0644, bait->secret);
