@@ -10,15 +10,14 @@
 #include "../judge/judge.h"
 #include "../record/record.h"
 #include "pythons.h"
+#include "spec.h"
 
 struct baseline_source baseline_source(kgrade *engine, const struct device *device,
                                        const struct task *task)
 {
-    char name[128];
     struct baseline_source ret = {.language = &device->languages[0]};
+    const struct bytes *in_python = spec_python_baseline(device, task);
     ret.text = task_file(task, ret.language->baseline);
-    snprintf(name, sizeof name, "baseline.%s.py", device->name);
-    const struct bytes *in_python = ret.text ? NULL : task_file(task, name);
     for (const struct device_language *l = device->languages; in_python && l->name; l++)
         if (l->interpreted)
             ret = (struct baseline_source){in_python, l, python_find(&engine->pythons, l->name)};

@@ -122,18 +122,18 @@ struct jail_limits spec_limits(const struct device *device, enum device_step ste
     return limits;
 }
 
-/* As baseline_source finds it. */
-static bool has_python_baseline(const struct device *device, const struct task *task)
+const struct bytes *spec_python_baseline(const struct device *device, const struct task *task)
 {
     char name[128];
     snprintf(name, sizeof name, "baseline.%s.py", device->name);
-    return task_file(task, name) && !task_file(task, device->languages[0].baseline);
+    const struct bytes *text = task_file(task, name);
+    return text && !task_file(task, device->languages[0].baseline) ? text : NULL;
 }
 
 uint64_t spec_workspace(const struct device *device, const struct task *task, bool python)
 {
     uint64_t largest = 0;
-    bool has_frameworks = python || task->python || has_python_baseline(device, task);
+    bool has_frameworks = python || task->python || spec_python_baseline(device, task);
     if (!has_frameworks || !device->framework_bytes ||
         task_largest(task, task->cases, task->n_cases, &largest, NULL))
         return task->workspace_bytes;

@@ -22,6 +22,9 @@ enum jail_policy spec_policy(const struct device *device, enum device_step step)
 struct jail_limits spec_limits(const struct device *device, enum device_step step,
                                const struct python *python, uint64_t wall_ns);
 
+/* baseline.DEVICE.py of a task that has no baseline in the device's first language; NULL: it has none. */
+const struct bytes *spec_python_baseline(const struct device *device, const struct task *task);
+
 /* What a candidate may allocate on the device: the task's workspace_bytes.  One in Python gets what its frameworks take for
  * themselves, and room for tensors in between, each as large as a case's buffers; the same for all cases of a task.  So do all
  * candidates of a task with anything in Python, whose baseline may need it: both sides may share an arena. */

@@ -2,16 +2,9 @@
 
 #include <math.h>
 
-static uint64_t random_u64(void)
-{
-    uint64_t value;
-    io_random(&value, sizeof value);
-    return value;
-}
-
 static size_t draw_replays(double call_ns)
 {
-    size_t n = BATCH_MIN_REPLAYS + random_u64() % (BATCH_MAX_REPLAYS - BATCH_MIN_REPLAYS + 1);
+    size_t n = BATCH_MIN_REPLAYS + io_random_u64() % (BATCH_MAX_REPLAYS - BATCH_MIN_REPLAYS + 1);
     if (call_ns > BATCH_LONG_NS)
         n /= 2;
     return call_ns * (double)n > BATCH_MAX_NS ? (size_t)fmax(1, BATCH_MAX_NS / call_ns) : n;

@@ -32,13 +32,6 @@ struct sampler {
     uint64_t chosen; /* bit i: pair i < SAMPLING_MIN_SAMPLES is judged */
 };
 
-static uint64_t random_u64(void)
-{
-    uint64_t value;
-    io_random(&value, sizeof value);
-    return value;
-}
-
 static double median(const struct sampler *s, const double *values, size_t n)
 {
     memcpy(s->scratch, values, n * sizeof *values);
@@ -100,8 +93,8 @@ static int take(const struct sampler *s, struct side *side, double *ret_ns, doub
 {
     for (size_t tries = 0; tries < SAMPLING_MAX_VOIDS; tries++) {
         struct replay_time t;
-        seeds[0] = random_u64();
-        seeds[1] = random_u64();
+        seeds[0] = io_random_u64();
+        seeds[1] = io_random_u64();
         if (replay_prepare(side->replay, seeds[0], seeds[1], s->request->cold, f) ||
             replay_run(side->replay, false, &t, f))
             return -1;
@@ -122,7 +115,7 @@ static bool is_chosen(const struct sampler *s, size_t pair)
 {
     if (pair < SAMPLING_MIN_SAMPLES)
         return s->chosen >> pair & 1;
-    return random_u64() % SAMPLING_JUDGE_ONE_IN == 0;
+    return io_random_u64() % SAMPLING_JUDGE_ONE_IN == 0;
 }
 
 static int judge_last(struct sampler *s, struct sampling *ret, struct finding *f)
@@ -189,7 +182,7 @@ static int take_pair(struct sampler *s, bool candidate_first, struct sampling *r
 static void choose_judged(struct sampler *s)
 {
     for (unsigned n = 0; n < SAMPLING_JUDGED_EARLY;) {
-        uint64_t pair = 1ull << (random_u64() % SAMPLING_MIN_SAMPLES);
+        uint64_t pair = 1ull << (io_random_u64() % SAMPLING_MIN_SAMPLES);
         n += !(s->chosen & pair);
         s->chosen |= pair;
     }
@@ -227,7 +220,7 @@ static int sample_until_done(struct sampler *s, struct sampling *ret, struct fin
     ret->stopped = "samples";
     while (s->n < s->room) {
         /* Drawn anew, so that neither side always runs on what the other left behind. */
-        if (take_pair(s, random_u64() & 1, ret, f))
+        if (take_pair(s, io_random_u64() & 1, ret, f))
             return -1;
         if (s->n < SAMPLING_MIN_SAMPLES)
             continue;

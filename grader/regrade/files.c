@@ -169,3 +169,24 @@ int regrade_read_line(FILE *file, const char *path, char **line, size_t *room, s
     *ret_size = size;
     return 1;
 }
+
+int regrade_read_records(FILE *file, const char *path, regrade_record_taker *take, void *data,
+                         kgrade_error *err)
+{
+    cleanup_free char *line = NULL;
+    size_t room = 0, size, number = 0;
+    int rc;
+    while ((rc = regrade_read_line(file, path, &line, &room, &size, err)) > 0) {
+        number++;
+        if (!size)
+            continue;
+        json_error_t where;
+        json_auto_t *record = json_loadb(line, size, 0, &where);
+        if (!json_is_object(record))
+            return fail(err, "bad_board", NULL, "%s, line %zu: %s.", path, number,
+                        record ? "no object" : where.text);
+        if (take(data, record, err))
+            return -1;
+    }
+    return rc;
+}

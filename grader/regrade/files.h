@@ -2,6 +2,7 @@
 #ifndef KGRADE_REGRADE_FILES_H
 #define KGRADE_REGRADE_FILES_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -43,5 +44,11 @@ const char *regrade_language_of(const char *name);
  * more; -1 with `file_unreadable` or `bad_board` (too long). */
 int regrade_read_line(FILE *file, const char *path, char **line, size_t *room, size_t *ret_size,
                       kgrade_error *err);
+
+/* Gives each line's object of JSON Lines to take, which does not keep it; empty lines are none.  Errors: `file_unreadable`,
+ * `bad_board`, and those of take, which end it. */
+typedef int regrade_record_taker(void *data, json_t *record, kgrade_error *err);
+int regrade_read_records(FILE *file, const char *path, regrade_record_taker *take, void *data,
+                         kgrade_error *err);
 
 #endif

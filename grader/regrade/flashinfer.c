@@ -73,8 +73,9 @@ static json_t *in_ns(double ms)
     return ms > 0 ? json_real(ms * 1e6) : json_null();
 }
 
-static int take_record(struct reading *r, const json_t *record, kgrade_error *err)
+static int take_record(void *data, json_t *record, kgrade_error *err)
 {
+    struct reading *r = data;
     const json_t *evaluation = json_object_get(record, "evaluation");
     if (!json_is_object(evaluation))
         return 0; /* a workload that was not run */
@@ -107,24 +108,8 @@ static int take_record(struct reading *r, const json_t *record, kgrade_error *er
 static int take_traces(struct reading *r, const char *path, kgrade_error *err)
 {
     cleanup_file FILE *file = fopen(path, "re");
-    cleanup_free char *line = NULL;
-    size_t room = 0, size, number = 0;
-    int rc;
-    if (!file)
-        return fail_errno(err, "file_unreadable", NULL, "Cannot read %s", path);
-    while ((rc = regrade_read_line(file, path, &line, &room, &size, err)) > 0) {
-        number++;
-        if (!size)
-            continue;
-        json_error_t where;
-        json_auto_t *record = json_loadb(line, size, 0, &where);
-        if (!json_is_object(record))
-            return fail(err, "bad_board", NULL, "%s, line %zu: %s.", path, number,
-                        record ? "no object" : where.text);
-        if (take_record(r, record, err))
-            return -1;
-    }
-    return rc;
+    return file ? regrade_read_records(file, path, take_record, r, err)
+                : fail_errno(err, "file_unreadable", NULL, "Cannot read %s", path);
 }
 
 /* A solution that cannot be read is only not known better. */

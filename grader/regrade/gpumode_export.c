@@ -188,33 +188,11 @@ static int take_record(void *data, json_t *record, kgrade_error *err)
     return e->sink->take(e->sink->data, &entry, err);
 }
 
-static int read_lines(FILE *file, struct export *e, kgrade_error *err)
-{
-    cleanup_free char *line = NULL;
-    size_t room = 0, size, number = 0;
-    for (;;) {
-        int rc = regrade_read_line(file, e->path, &line, &room, &size, err);
-        if (rc <= 0)
-            return rc;
-        number++;
-        if (!size)
-            continue;
-        json_error_t where;
-        json_auto_t *record = json_loadb(line, size, 0, &where);
-        if (!json_is_object(record))
-            return fail(err, "bad_board", NULL, "%s, line %zu: %s.", e->path, number,
-                        record ? "no object" : where.text);
-        if (take_record(e, record, err))
-            return -1;
-    }
-}
-
 static int read_jsonl(struct export *e, kgrade_error *err)
 {
     cleanup_file FILE *file = fopen(e->path, "re");
-    if (!file)
-        return fail_errno(err, "file_unreadable", NULL, "Cannot read %s", e->path);
-    return read_lines(file, e, err);
+    return file ? regrade_read_records(file, e->path, take_record, e, err)
+                : fail_errno(err, "file_unreadable", NULL, "Cannot read %s", e->path);
 }
 
 static int read_csv(struct export *e, kgrade_error *err)
@@ -239,7 +217,7 @@ static int read_parquet(struct export *e, kgrade_error *err)
     struct parquet parquet;
     if (parquet_open(e->path, &parquet, err))
         return -1;
-    int rc = read_lines(parquet.lines, e, err);
+    int rc = regrade_read_records(parquet.lines, e->path, take_record, e, err);
     return parquet_close(&parquet, rc == 0 ? err : NULL) || rc ? -1 : 0;
 }
 

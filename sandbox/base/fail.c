@@ -19,8 +19,8 @@ static void end_cleanly(char *text, size_t room, int wanted)
         text[begin - 1] = 0;
 }
 
-__attribute__((format(printf, 4, 0))) static void
-set(kgrade_error *err, const char *code, const char *hint, const char *format, va_list ap)
+void fail_set_v(kgrade_error *err, const char *code, const char *hint, const char *format,
+                va_list ap)
 {
     if (!err)
         return;
@@ -35,7 +35,7 @@ void fail_set(kgrade_error *err, const char *code, const char *hint, const char 
 {
     va_list ap;
     va_start(ap, format);
-    set(err, code, hint, format, ap);
+    fail_set_v(err, code, hint, format, ap);
     va_end(ap);
 }
 
@@ -44,7 +44,7 @@ void fail_set_errno(kgrade_error *err, const char *code, const char *hint, const
     int saved = errno;
     va_list ap;
     va_start(ap, format);
-    set(err, code, hint, format, ap);
+    fail_set_v(err, code, hint, format, ap);
     va_end(ap);
     if (err) {
         size_t used = strlen(err->message);

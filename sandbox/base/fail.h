@@ -2,11 +2,16 @@
 #ifndef KGRADE_FAIL_H
 #define KGRADE_FAIL_H
 
+#include <stdarg.h>
+
 #include "error.h"
 
 /* Sets code, hint and the formatted message; hint may be NULL. */
 void fail_set(kgrade_error *err, const char *code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+void fail_set_v(kgrade_error *err, const char *code, const char *hint, const char *format,
+                va_list ap) __attribute__((format(printf, 4, 0)));
 
 /* The same for a failed system call: appends ": " and strerror(errno). */
 void fail_set_errno(kgrade_error *err, const char *code, const char *hint, const char *format, ...)

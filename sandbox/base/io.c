@@ -218,3 +218,10 @@ void io_random(void *buffer, size_t n)
             done += (size_t)k;
     }
 }
+
+uint64_t io_random_u64(void)
+{
+    uint64_t value;
+    io_random(&value, sizeof value);
+    return value;
+}

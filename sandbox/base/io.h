@@ -54,5 +54,6 @@ int io_remove_tree(const char *path, kgrade_error *err);
 
 /* Fills with random bytes from the kernel; aborts the process if the kernel has none. */
 void io_random(void *buffer, size_t n);
+uint64_t io_random_u64(void);
 
 #endif

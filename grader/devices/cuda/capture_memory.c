@@ -21,17 +21,6 @@ int capture_memory(struct capture *c)
     return contents_write(&source, c->recording, c->call, c->err);
 }
 
-/* Whether a variable still has the value that its image gives it. */
-static bool is_initial(const struct cubin_variable *variable, const uint8_t *value)
-{
-    if (variable->initial)
-        return !memcmp(value, variable->initial, variable->bytes);
-    for (uint64_t i = 0; i < variable->bytes; i++)
-        if (value[i])
-            return false;
-    return true;
-}
-
 static int add_global(struct capture *c, const struct capture_image *image,
                       const struct cubin_variable *variable)
 {
@@ -50,7 +39,7 @@ static int add_global(struct capture *c, const struct capture_image *image,
     if (!value)
         return fail(c->err, "out_of_memory", NULL, "No memory for a variable of %zu bytes.", bytes);
     DRIVER_TRY(c->err, cuMemcpyDtoH(value, address, bytes));
-    if (is_initial(variable, value))
+    if (contents_is_initial(variable->initial, value, variable->bytes))
         return 0;
     size_t blob = recording_add_blob(c->recording, value, bytes);
     if (blob == SIZE_MAX || !recording_add_global(c->call, image->image, variable->name, blob))

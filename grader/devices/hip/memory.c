@@ -34,16 +34,6 @@ static uint64_t address_in_recording(uint64_t address)
     return arena_to_recording(&capture.arena, address);
 }
 
-static bool is_initial(const struct code_object_variable *variable, const uint8_t *value)
-{
-    if (variable->initial)
-        return !memcmp(value, variable->initial, variable->bytes);
-    for (uint64_t i = 0; i < variable->bytes; i++)
-        if (value[i])
-            return false;
-    return true;
-}
-
 static int add_variable(const struct module *m, const struct code_object_variable *variable,
                         kgrade_error *err)
 {
@@ -62,7 +52,7 @@ static int add_variable(const struct module *m, const struct code_object_variabl
     if (!value)
         return fail(err, "out_of_memory", NULL, "No memory for a variable of %zu bytes.", bytes);
     RUNTIME_TRY(err, hip.hipMemcpy(value, address, bytes, HIP_COPY_DEVICE_TO_HOST));
-    if (is_initial(variable, value))
+    if (contents_is_initial(variable->initial, value, variable->bytes))
         return 0;
     if (check_pointers(value, bytes, "A variable of the candidate's code", err))
         return -1;

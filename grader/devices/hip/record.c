@@ -21,9 +21,7 @@ void capture_refuse(const char *code, const char *hint, const char *format, ...)
         return;
     va_list ap;
     va_start(ap, format);
-    snprintf(r->code, sizeof r->code, "%s", code);
-    snprintf(r->hint, sizeof r->hint, "%s", hint);
-    vsnprintf(r->message, sizeof r->message, format, ap);
+    fail_set_v(r, code, hint, format, ap);
     va_end(ap);
 }
 

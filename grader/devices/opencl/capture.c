@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../sandbox/base/fail.h"
+
 struct capture capture_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void capture_refuse(const char *code, const char *hint, const char *format, ...)
@@ -15,9 +17,7 @@ void capture_refuse(const char *code, const char *hint, const char *format, ...)
         return;
     va_list ap;
     va_start(ap, format);
-    snprintf(r->code, sizeof r->code, "%s", code);
-    snprintf(r->hint, sizeof r->hint, "%s", hint);
-    vsnprintf(r->message, sizeof r->message, format, ap);
+    fail_set_v(r, code, hint, format, ap);
     va_end(ap);
 }
 

@@ -1,6 +1,7 @@
 #include "contents.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/fail.h"
@@ -97,4 +98,14 @@ int contents_write(const struct contents_source *source, struct recording *recor
                                 : add_buffer(&w, blocks[i].address, blocks[i].bytes, NULL))
             return -1;
     return 0;
+}
+
+bool contents_is_initial(const uint8_t *initial, const uint8_t *value, uint64_t bytes)
+{
+    if (initial)
+        return !memcmp(value, initial, bytes);
+    for (uint64_t i = 0; i < bytes; i++)
+        if (value[i])
+            return false;
+    return true;
 }

@@ -22,4 +22,7 @@ struct contents_source {
 int contents_write(const struct contents_source *source, struct recording *recording,
                    struct recording_call *call, kgrade_error *err);
 
+/* Whether a variable still has the value that its image gives it; initial NULL: zeros. */
+bool contents_is_initial(const uint8_t *initial, const uint8_t *value, uint64_t bytes);
+
 #endif
