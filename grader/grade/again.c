@@ -1,8 +1,8 @@
 /*
  * Whether a call's work depends on its dims alone.
  *
- * The recorder of the hidden cases first records a public benchmark case again: in another process, after other calls, at
- * another time.  Both recordings should be the same work.  Where they are not, nothing is proved: who tunes at run time may
+ * The recorder of the hidden cases records a public benchmark case again, after them: in another process, after other calls,
+ * at another time.  Both recordings should be the same work.  Where they are not, nothing is proved: who tunes at run time may
  * settle for another kernel each time, who counts generations passes another number.  But then both take about
  * as long.  So only now, which is seldom, the second recording is timed beside the first, and only when it takes much
  * longer has the graded work been less than what the candidate does elsewhere.

@@ -98,6 +98,7 @@ struct device_slot {
     struct health health;
 
     pthread_mutex_t spares_lock;
+    unsigned spares_users; /* grades under way, see spares_begin */
     struct spare spares[SPARES];
 };
 

@@ -111,8 +111,6 @@ static int hold_device(struct grade *g, bool record_it, kgrade_result **ret, kgr
     if (admitted && failed)
         health_after(g->engine, g->slot, &g->finding, g->telling.cancelled);
     slot_give(g->slot);
-    if (ahead)
-        spares_fill(g->engine, g->slot, NULL);
     return result;
 }
 
@@ -130,10 +128,11 @@ int grade_source(kgrade *engine, const struct task *task, const struct device *d
     if (request->id)
         memcpy(g->id, request->id, KGRADE_ID_DIGITS);
     grade_choose_cases(g);
-    if (device->start_ahead)
-        spares_fill(engine, g->slot, g->python); /* they get ready while the compiler works */
+    spares_begin(engine, g->slot, g->python); /* they get ready while the compiler works */
     /* What does not compile need not wait for the device. */
-    return grade_build(g) ? conclude(g, -1, ret, err) : hold_device(g, true, ret, err);
+    int result = grade_build(g) ? conclude(g, -1, ret, err) : hold_device(g, true, ret, err);
+    spares_over(engine, g->slot);
+    return result;
 }
 
 int grade_recording(kgrade *engine, const struct task *task, const struct device *device,
@@ -148,7 +147,8 @@ int grade_recording(kgrade *engine, const struct task *task, const struct device
     if (recording_write(g->recording, &g->public_recording, err))
         return -1;
     grade_choose_cases(g);
-    if (device->start_ahead)
-        spares_fill(engine, g->slot, NULL);
-    return hold_device(g, false, ret, err);
+    spares_begin(engine, g->slot, NULL);
+    int result = hold_device(g, false, ret, err);
+    spares_over(engine, g->slot);
+    return result;
 }

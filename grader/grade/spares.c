@@ -92,10 +92,9 @@ static void fill(kgrade *engine, struct device_slot *slot, enum device_step step
         ;
 }
 
-void spares_fill(kgrade *engine, struct device_slot *slot, const struct python *python)
+/* With the lock held.  In the order in which a grade needs them; frameworks take seconds to import. */
+static void fill_all(kgrade *engine, struct device_slot *slot, const struct python *python)
 {
-    pthread_mutex_lock(&slot->spares_lock);
-    /* In the order in which a grade needs them; frameworks take seconds to import. */
     for (size_t i = 0; i < engine->pythons.n; i++)
         if (engine->options.keep_spares || python == &engine->pythons.items[i])
             fill(engine, slot, STEP_RECORD, &engine->pythons.items[i]);
@@ -103,14 +102,48 @@ void spares_fill(kgrade *engine, struct device_slot *slot, const struct python *
     if (engine->options.keep_spares || !python)
         fill(engine, slot, STEP_RECORD, NULL);
     fill(engine, slot, STEP_JUDGE, NULL);
+}
+
+static void end_all(struct device_slot *slot)
+{
+    for (size_t i = 0; i < SPARES; i++)
+        if (slot->spares[i].worker.jail)
+            worker_end(&slot->spares[i].worker);
+}
+
+void spares_fill(kgrade *engine, struct device_slot *slot, const struct python *python)
+{
+    pthread_mutex_lock(&slot->spares_lock);
+    fill_all(engine, slot, python);
     pthread_mutex_unlock(&slot->spares_lock);
 }
 
 void spares_end(struct device_slot *slot)
 {
     pthread_mutex_lock(&slot->spares_lock);
-    for (size_t i = 0; i < SPARES; i++)
-        if (slot->spares[i].worker.jail)
-            worker_end(&slot->spares[i].worker);
+    end_all(slot);
+    pthread_mutex_unlock(&slot->spares_lock);
+}
+
+void spares_begin(kgrade *engine, struct device_slot *slot, const struct python *python)
+{
+    if (!slot->device->start_ahead)
+        return;
+    pthread_mutex_lock(&slot->spares_lock);
+    slot->spares_users++;
+    fill_all(engine, slot, python);
+    pthread_mutex_unlock(&slot->spares_lock);
+}
+
+void spares_over(kgrade *engine, struct device_slot *slot)
+{
+    if (!slot->device->start_ahead)
+        return;
+    pthread_mutex_lock(&slot->spares_lock);
+    bool last = --slot->spares_users == 0;
+    if (engine->options.keep_spares)
+        fill_all(engine, slot, NULL);
+    else if (last)
+        end_all(slot);
     pthread_mutex_unlock(&slot->spares_lock);
 }

@@ -21,6 +21,11 @@ int worker_take(kgrade *engine, const struct device *device, enum device_step st
 void spares_fill(kgrade *engine, struct device_slot *slot, const struct python *python);
 void spares_end(struct device_slot *slot);
 
+/* Around a grade, from before its build until it has given the device back: spares are there for it.  Afterwards they are
+ * refilled where they are kept between grades, and else end with the last grade under way. */
+void spares_begin(kgrade *engine, struct device_slot *slot, const struct python *python);
+void spares_over(kgrade *engine, struct device_slot *slot);
+
 /* How a request to a worker ended. */
 enum worker_answer {
     WORKER_ANSWERED,  /* the message has "ok":true */

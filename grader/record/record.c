@@ -269,11 +269,6 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
     if (worker_take(engine, request->device, STEP_RECORD, request->python, &worker, &err))
         return finding_infrastructure(f, &err);
     int result = open_and_load(engine, request, &worker, f);
-    if (!result && request->again) {
-        struct host_overhead unused;
-        result =
-            record_one(engine, request, request->again, &worker, request->ret_again, &unused, f);
-    }
     for (size_t i = 0; !result && i < request->n_cases; i++) {
         if (recording_find_call(recording, request->cases[i].dims)) {
             copy_overhead(request, overheads, i);
@@ -285,6 +280,12 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
         else
             result = record_one(engine, request, &request->cases[i], &worker, recording,
                                 &overheads[i], f);
+    }
+    /* Last: a large case would leave scratch memory behind that every case after it carries along. */
+    if (!result && request->again) {
+        struct host_overhead unused;
+        result =
+            record_one(engine, request, request->again, &worker, request->ret_again, &unused, f);
     }
     if (!result) {
         if (request->graves)

@@ -28,7 +28,7 @@ struct record_request {
     unsigned warm_calls;
     enum record_profile profile;
     bool secret; /* hidden cases: nothing that the candidate says or does may come back */
-    /* NULL: none.  Its call is recorded first of all, before the process has heard of another case, for ret_again. */
+    /* NULL: none.  Its call is recorded last, for ret_again. */
     const struct task_case *again;
     struct recording *ret_again;
     const struct bytes *library; /* the built candidate */

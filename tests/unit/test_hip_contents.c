@@ -146,10 +146,38 @@ static void pieces_are_limited(void **state)
     workspace_mark(workspace);
     err = (kgrade_error){.code = ""};
     assert_int_equal(contents_write(&source, recording, call, &err), 0);
-    assert_in_range(call->n_buffers, 2, CONTENTS_MAX_PIECES);
+    assert_in_range(call->n_buffers, 2, CONTENTS_MAX_PIECES + (32 << 20) / CONTENTS_CHUNK);
     assert_true(call->buffers[0].address == at);
     const struct recording_buffer *last = &call->buffers[call->n_buffers - 1];
     assert_true(last->has_contents && last->address + last->bytes == at + (32 << 20));
+}
+
+/* So that scratch memory which calls leave as it was does not fill a recording once for each. */
+static void what_stays_as_it_was_is_kept_once(void **state)
+{
+    (void)state;
+    kgrade_error err;
+    const uint64_t bytes = 3 * CONTENTS_CHUNK;
+    uint64_t at = workspace_allocate(workspace, bytes);
+    memory.from = at;
+    memory.bytes = bytes;
+    workspace_mark(workspace);
+    assert_int_equal(write_contents(&err), 0);
+    size_t first = call->n_buffers, blobs = recording->n_blobs;
+    assert_in_range(first, 3, 4); /* cut at multiples: the block may begin between two */
+    memory.bytes -= 1;
+    call = recording_add_call(recording, (const int64_t[TASK_MAX_PARAMS]){1});
+    assert_non_null(call);
+    assert_int_equal(write_contents(&err), 0);
+    assert_int_equal(call->n_buffers, first);
+    assert_int_equal(recording->n_blobs, blobs + 1); /* the last piece; the others are known */
+    uint64_t end_of_last = at;
+    for (size_t i = 0; i < first; i++) {
+        assert_true(call->buffers[i].address == move(end_of_last));
+        end_of_last += call->buffers[i].bytes;
+        assert_true(end_of_last == at + bytes || end_of_last % CONTENTS_CHUNK == 0);
+    }
+    assert_true(end_of_last == at + bytes);
 }
 
 static void what_cannot_be_carried_is_refused(void **state)
@@ -171,6 +199,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fresh_neighbours_are_one, begin, end),
         cmocka_unit_test_setup_teardown(too_many_blocks_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(pieces_are_limited, begin, end),
+        cmocka_unit_test_setup_teardown(what_stays_as_it_was_is_kept_once, begin, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_carried_is_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,21 @@ static int add_buffer(const struct writer *w, uint64_t address, uint64_t bytes,
                : 0;
 }
 
+static int add_chunks(const struct writer *w, uint64_t address, uint64_t bytes,
+                      const uint8_t *contents)
+{
+    while (bytes) {
+        uint64_t now = CONTENTS_CHUNK - address % CONTENTS_CHUNK;
+        now = now < bytes ? now : bytes;
+        if (add_buffer(w, address, now, contents))
+            return -1;
+        address += now;
+        contents += now;
+        bytes -= now;
+    }
+    return 0;
+}
+
 /* A block as pieces that are zero and pieces that are not. */
 static int add_contents(struct writer *w, const struct workspace_block *block, size_t max_pieces)
 {
@@ -55,8 +70,9 @@ static int add_contents(struct writer *w, const struct workspace_block *block, s
                         "The call may depend on more than %llu MiB of memory that the candidate "
                         "wrote before it.",
                         CONTENTS_MAX_BYTES >> 20);
-        if (add_buffer(w, block->address + runs[i].from, runs[i].bytes,
-                       runs[i].is_zero ? NULL : copy + runs[i].from))
+        const void *contents = runs[i].is_zero ? NULL : copy + runs[i].from;
+        if (contents ? add_chunks(w, block->address + runs[i].from, runs[i].bytes, contents)
+                     : add_buffer(w, block->address + runs[i].from, runs[i].bytes, NULL))
             return -1;
     }
     return 0;

@@ -8,6 +8,9 @@
 #define CONTENTS_MAX_BYTES (384ull << 20) /* of memory that is not zero, in one recording */
 #define CONTENTS_MAX_PIECES                                                                        \
     256u /* that blocks are split into; a replay restores one after the other */
+/* Pieces that are not zero are cut where addresses are multiples of this, so that what calls left as it was is one blob in
+ * the recording of them all, and not once for each. */
+#define CONTENTS_CHUNK (4ull << 20)
 
 struct contents_source {
     struct workspace *workspace;
