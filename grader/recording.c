@@ -283,6 +283,14 @@ int recording_merge(struct recording *r, struct recording *other, kgrade_error *
     return 0;
 }
 
+bool recording_has_work(const struct recording_call *call)
+{
+    for (size_t i = 0; i < call->n_nodes; i++)
+        if (call->nodes[i].kind != NODE_EMPTY)
+            return true;
+    return false;
+}
+
 const struct recording_call *recording_find_call(const struct recording *r, const int64_t *dims)
 {
     for (size_t i = 0; i < r->n_calls; i++)

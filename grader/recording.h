@@ -168,6 +168,9 @@ int recording_parse(const void *data, size_t size, struct recording **ret, kgrad
 /* Appends the calls of `other` (which is emptied) to `recording`; images and blobs are shared. */
 int recording_merge(struct recording *recording, struct recording *other, kgrade_error *err);
 
+/* Whether a call has anything for the device to do.  A copy or a fill is work, too: what comes of it is judged like a kernel's. */
+bool recording_has_work(const struct recording_call *call);
+
 /* Whether it fits the task and has a call for these dims; NULL when not. */
 const struct recording_call *recording_find_call(const struct recording *recording,
                                                  const int64_t *dims);

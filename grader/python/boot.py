@@ -12,6 +12,7 @@ A device's module has
     permute(array, order)                    a view of it with the axes in that order
     place(model)                             a model where its inputs are
     HINTS                                    what to do about errors whose texts have these words
+    REFUSALS                                 which refusals they are: code and what to do, by words in their texts
 """
 
 import ctypes
@@ -202,7 +203,9 @@ class Recorder:
         except BaseException as error:
             print_traceback(error)
             message = words(error)
-            self.fail(Failure("python_exception", f"The call raised {message}", self.hint(message, CALL_HINT)))
+            refusals = (refusal for part, refusal in self.device.REFUSALS.items() if part in message)
+            code, hint = next(refusals, ("python_exception", self.hint(message, CALL_HINT)))
+            self.fail(Failure(code, f"The call raised {message}", hint))
 
     # --- loading ---
 

@@ -87,6 +87,18 @@ static void merging_shares_images_and_keeps_calls(void **state)
     assert_int_equal(recording_parse(file.data, file.size, &back, NULL), 0);
 }
 
+static void copies_and_fills_are_work(void **state)
+{
+    (void)state;
+    struct recording_call call = {0};
+    assert_false(recording_has_work(&call));
+    assert_non_null(recording_add_node(&call, NODE_EMPTY));
+    assert_false(recording_has_work(&call));
+    assert_non_null(recording_add_node(&call, NODE_COPY));
+    assert_true(recording_has_work(&call));
+    free(call.nodes);
+}
+
 static void no_cut_passes(void **state)
 {
     (void)state;
@@ -171,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writing_and_parsing_give_the_same_bytes),
         cmocka_unit_test(merging_shares_images_and_keeps_calls),
+        cmocka_unit_test(copies_and_fills_are_work),
         cmocka_unit_test(no_cut_passes),
         cmocka_unit_test(lies_are_refused),
         cmocka_unit_test(limits_are_kept),

@@ -4,10 +4,14 @@ import math
 import sys
 
 torch = None
-HINTS = {
-    # PyTorch's own words where a generator of random numbers is asked for more while a stream is captured.
-    "outside graph capture": "Random numbers drawn in the call cannot be recorded: every replay would have the same. Do without them.",
-    "Cannot call CUDAGeneratorImpl": "Random numbers drawn in the call cannot be recorded: every replay would have the same. Do without them.",
+HINTS = {}
+RANDOM = ("random_numbers", "Random numbers drawn in the call cannot be recorded: every replay would have the same. Do without them.")
+REFUSALS = {  # PyTorch's own words for what it does not do while a stream is captured
+    "not in capture mode": RANDOM,
+    "outside graph capture": RANDOM,
+    "Cannot call CUDAGeneratorImpl": RANDOM,
+    "Cannot copy between CPU and CUDA tensors": ("host_copy", "Work on the device: the host's memory has no place in a recording."),
+    "Cannot prepare for replay during capturing": ("graph_launch", "Launch the kernels themselves: the recording makes a graph of them."),
 }
 CAPTURED = 2  # the stream that calls are captured on, cudaStreamPerThread, also in tasks that do not pass it
 VIEWS = {"f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f16": "float16", "bf16": "bfloat16", "f32": "float32",

@@ -260,16 +260,13 @@ static int check_counts(const struct recorder *r, CUgraph graph, const struct ho
     return 0;
 }
 
-/* At least one kernel, also where the call launched a graph that holds none. */
-static int check_kernels(const struct recording *recording, kgrade_error *err)
+static int check_work(const struct recording *recording, kgrade_error *err)
 {
-    const struct recording_call *call = &recording->calls[recording->n_calls - 1];
-    for (size_t i = 0; i < call->n_nodes; i++)
-        if (call->nodes[i].kind == NODE_KERNEL)
-            return 0;
-    return fail(err, "nothing_enqueued",
-                "Launch the kernel in every call; results of earlier calls do not count.",
-                "The call launched no kernel.");
+    return recording_has_work(&recording->calls[recording->n_calls - 1])
+               ? 0
+               : fail(err, "nothing_enqueued",
+                      "Queue the work in every call; results of earlier calls do not count.",
+                      "The call put no work on the stream.");
 }
 
 static int end_capture(struct recorder *r, struct recording *recording, kgrade_error *err)
@@ -295,7 +292,7 @@ static int end_capture(struct recorder *r, struct recording *recording, kgrade_e
         return capture_failed(r, result, &hooks, &watched, err);
     const struct capture_place place = {&r->context, &r->arena, r->workspace, r->task};
     int failed = check_counts(r, graph, &hooks, &watched, err) ||
-                 capture_write(graph, &place, recording, err) || check_kernels(recording, err);
+                 capture_write(graph, &place, recording, err) || check_work(recording, err);
     cuGraphDestroy(graph);
     if (failed)
         return -1;

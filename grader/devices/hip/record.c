@@ -141,19 +141,16 @@ static int end_execute(kgrade_error *err)
 
 static int check_call(kgrade_error *err)
 {
-    size_t kernels = 0;
-    for (size_t i = 0; i < capture.call->n_nodes; i++)
-        kernels += capture.call->nodes[i].kind == NODE_KERNEL;
     if (capture.outside)
         return fail(
             err, "launch_outside_stream",
             "Use the task's stream, or let it wait for the others by events (fork and join).",
             "%u operations went to a stream that the task's stream does not wait for.",
             capture.outside);
-    if (kernels == 0)
+    if (!recording_has_work(capture.call))
         return fail(err, "nothing_enqueued",
-                    "Launch the kernel in every call; results of earlier calls do not count.",
-                    "The call launched no kernel.");
+                    "Queue the work in every call; results of earlier calls do not count.",
+                    "The call put no work on the stream.");
     return streams_check_joined(err);
 }
 

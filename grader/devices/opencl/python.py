@@ -11,6 +11,7 @@ HINTS = {
     "MEM_OBJECT_ALLOCATION_FAILURE": "All buffers together, kept ones too, have to fit the task's workspace_bytes.",
     "invalid kernel argument": "Numbers that a kernel gets have a size: numpy.int32(n), numpy.float32(x).",
 }
+REFUSALS = {}
 
 
 def start():

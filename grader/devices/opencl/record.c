@@ -185,15 +185,11 @@ static int end_capture(struct recording *recording, kgrade_error *err)
     struct recording_call *call = steal_pointer(&capture_state.call);
     if (take_refusal(err))
         return -1;
-    size_t kernels = 0;
-    for (size_t i = 0; i < call->n_nodes; i++)
-        kernels += call->nodes[i].kind == NODE_KERNEL;
-    if (kernels == 0)
+    if (!recording_has_work(call))
         return fail(err, "nothing_enqueued",
-                    "Enqueue the kernels on the given queue in every call; work done on the host "
-                    "or kept from an "
-                    "earlier call does not count.",
-                    "The call enqueued no kernel.");
+                    "Enqueue the work on the given queue in every call; work done on the host or "
+                    "kept from an earlier call does not count.",
+                    "The call enqueued nothing.");
     /* The queue is in order: each command follows the one before. */
     for (uint32_t i = 1; i < call->n_nodes; i++)
         if (recording_add_edge(call, i - 1, i))

@@ -1,4 +1,4 @@
-"""torch.topk; indices become 32 bits wide."""
+"""torch.topk; indices become 32 bits wide.  Of equal elements it takes any, the task the first."""
 
 import torch
 
