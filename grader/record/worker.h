@@ -10,7 +10,7 @@
  *                              -> {"ok":true}                       of the largest case's buffers, and in place of the task's
  *   {"op":"load"} + candidate.so as a descriptor
  *                              -> {"ok":true,"load_ns":n}           dlopen, entry looked up
- *   {"op":"record","dims":[..],"seed":"HEX","warm":n}
+ *   {"op":"record","dims":[..],"seed":"HEX","warm":n}          of at most so many warm calls
  *        progress {"stage":"first_call"|"first_call_wait"|"warm"|"warm_wait"|"capture"}
  *                              -> {"ok":true,"cold_ns":n,"warm_ns":[..]} + blob: a recording with one call
  *   refusal                    -> {"ok":false,"verdict":"refused"|"runtime_error"|"build_failed"|"infrastructure_error",

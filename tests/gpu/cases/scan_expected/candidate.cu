@@ -1,7 +1,8 @@
 #include <cuda_runtime.h>
 
-/* Where device memory starts that a candidate can reach: its own workspace, then the buffers of the case. */
-#define REACHABLE 0x600000000000ull
+/* Where device memory starts that a candidate can reach: the task's workspace, which ends where the buffers of every case begin. */
+#define WORKSPACE (256ull << 20)
+#define REACHABLE (0x601000000000ull - WORKSPACE)
 
 enum { PATTERN = 8 };
 

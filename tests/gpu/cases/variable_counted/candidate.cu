@@ -23,9 +23,12 @@ __global__ void count(int *calls)
 extern "C" void add(const float *a, const float *b, float *c, int n, cudaStream_t stream)
 {
     static struct state *address;
-    static int calls;
+    static int calls; /* that have run: a call that is captured has not */
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
     if (!address)
         cudaGetSymbolAddress((void **)&address, kept);
-    sum<<<(n + 255) / 256, 256, 0, stream>>>(a, b, c, n, &address->calls, calls++);
+    cudaStreamIsCapturing(stream, &capturing);
+    sum<<<(n + 255) / 256, 256, 0, stream>>>(a, b, c, n, &address->calls, calls);
+    calls += capturing == cudaStreamCaptureStatusNone;
     count<<<1, 1, 0, stream>>>(&address->calls);
 }
