@@ -77,13 +77,17 @@ static void *grow(void *array, size_t n, size_t element)
     return realloc(array, room * element);
 }
 
-size_t recording_add_blob(struct recording *r, const void *data, size_t size)
+static size_t find_blob(const struct recording *r, const char *hash)
 {
-    char hash[HASH_HEX];
-    hash_hex(data, size, hash);
     for (size_t i = 0; i < r->n_blobs; i++)
         if (!strcmp(r->blob_hashes[i], hash))
             return i;
+    return SIZE_MAX;
+}
+
+/* Takes the data over unless there is no room (SIZE_MAX). */
+static size_t append_blob(struct recording *r, uint8_t *data, size_t size, const char *hash)
+{
     if (r->n_blobs == RECORDING_MAX_BLOBS)
         return SIZE_MAX;
     struct bytes *blobs = grow(r->blobs, r->n_blobs, sizeof *blobs);
@@ -94,22 +98,44 @@ size_t recording_add_blob(struct recording *r, const void *data, size_t size)
     if (!hashes)
         return SIZE_MAX;
     r->blob_hashes = hashes;
+    r->blobs[r->n_blobs] = (struct bytes){data, size};
+    memcpy(r->blob_hashes[r->n_blobs], hash, HASH_HEX);
+    return r->n_blobs++;
+}
+
+size_t recording_add_blob(struct recording *r, const void *data, size_t size)
+{
+    char hash[HASH_HEX];
+    hash_hex(data, size, hash);
+    size_t known = find_blob(r, hash);
+    if (known != SIZE_MAX)
+        return known;
     uint8_t *copy = malloc(size ? size : 1);
     if (!copy)
         return SIZE_MAX;
     if (size)
         memcpy(copy, data, size);
-    r->blobs[r->n_blobs] = (struct bytes){copy, size};
-    memcpy(r->blob_hashes[r->n_blobs], hash, HASH_HEX);
-    return r->n_blobs++;
+    size_t added = append_blob(r, copy, size, hash);
+    if (added == SIZE_MAX)
+        free(copy);
+    return added;
 }
 
-size_t recording_add_image(struct recording *r, const char *kind, const char *options,
-                           const void *data, size_t size)
+/* Blob i of the other recording, whose hash is known: hundreds of megabytes are neither hashed nor copied again. */
+static size_t take_blob(struct recording *r, struct recording *other, size_t i)
 {
-    size_t blob = recording_add_blob(r, data, size);
-    if (blob == SIZE_MAX)
-        return SIZE_MAX;
+    size_t known = find_blob(r, other->blob_hashes[i]);
+    if (known != SIZE_MAX)
+        return known;
+    size_t added =
+        append_blob(r, other->blobs[i].data, other->blobs[i].size, other->blob_hashes[i]);
+    if (added != SIZE_MAX)
+        other->blobs[i] = (struct bytes){0};
+    return added;
+}
+
+static size_t add_image(struct recording *r, const char *kind, const char *options, size_t blob)
+{
     for (size_t i = 0; i < r->n_images; i++) {
         const struct recording_image *image = &r->images[i];
         if (image->blob == blob && !strcmp(image->kind, kind) && !strcmp(image->options, options))
@@ -129,6 +155,13 @@ size_t recording_add_image(struct recording *r, const char *kind, const char *op
         return SIZE_MAX;
     }
     return r->n_images++;
+}
+
+size_t recording_add_image(struct recording *r, const char *kind, const char *options,
+                           const void *data, size_t size)
+{
+    size_t blob = recording_add_blob(r, data, size);
+    return blob == SIZE_MAX ? SIZE_MAX : add_image(r, kind, options, blob);
 }
 
 struct recording_call *recording_add_call(struct recording *r, const int64_t *dims)
@@ -246,16 +279,14 @@ int recording_merge(struct recording *r, struct recording *other, kgrade_error *
                     "The recording is of another task or device.");
     size_t blob_map[RECORDING_MAX_BLOBS], image_map[RECORDING_MAX_IMAGES];
     for (size_t i = 0; i < other->n_blobs; i++) {
-        blob_map[i] = recording_add_blob(r, other->blobs[i].data, other->blobs[i].size);
+        blob_map[i] = take_blob(r, other, i);
         if (blob_map[i] == SIZE_MAX)
             return fail(err, "recording_too_large", NULL, "The recording holds more than %d blobs.",
                         RECORDING_MAX_BLOBS);
     }
     for (size_t i = 0; i < other->n_images; i++) {
         const struct recording_image *image = &other->images[i];
-        image_map[i] =
-            recording_add_image(r, image->kind, image->options, other->blobs[image->blob].data,
-                                other->blobs[image->blob].size);
+        image_map[i] = add_image(r, image->kind, image->options, blob_map[image->blob]);
         if (image_map[i] == SIZE_MAX)
             return fail(err, "recording_too_large", NULL,
                         "The recording holds more than %d images.", RECORDING_MAX_IMAGES);
