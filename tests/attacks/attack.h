@@ -48,11 +48,13 @@ static inline void attempt(const char *what, int (*attack)(void))
 #define MASK 0xa5
 
 /* Where a masked text is in memory; NULL when it is not there. */
-static inline const unsigned char *find_masked(const unsigned char *text, size_t n,
+static inline const unsigned char *find_masked(const void *memory, size_t n,
                                                const unsigned char *masked, size_t length)
 {
+    const unsigned char *text = (const unsigned char *)memory;
     for (size_t i = 0; i + length <= n; i++) {
-        const unsigned char *hit = memchr(text + i, masked[0] ^ MASK, n - length + 1 - i);
+        const unsigned char *hit =
+            (const unsigned char *)memchr(text + i, masked[0] ^ MASK, n - length + 1 - i);
         size_t k = 1;
         if (!hit)
             return NULL;

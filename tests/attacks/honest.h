@@ -29,8 +29,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +44,31 @@ static inline int is_public(int n)
             return 1;
     return 0;
 }
+
+/* Host code that attacks is the same on every device (run_case --cuda): what it has to do with OpenCL is the entry's types. */
+#ifdef __CUDACC__
+
+typedef float *cl_mem;
+typedef cudaStream_t cl_command_queue;
+
+extern "C" void vector_add(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue);
+
+static __global__ void add(const float *a, const float *b, float *c, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        c[i] = a[i] + b[i];
+}
+
+static inline void add_honestly(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_queue queue)
+{
+    add<<<(n + 255) / 256, 256, 0, queue>>>(a, b, c, n);
+}
+
+#else
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
 
 #define HONEST_ADD                                                                                 \
     "kernel void add(global const float *a, global const float *b, global float *c)\n"             \
@@ -183,6 +206,8 @@ static inline void add_honestly(cl_mem a, cl_mem b, cl_mem c, int n, cl_command_
     static cl_kernel kernel;
     add_with(&kernel, HONEST_ADD, a, b, c, n, queue);
 }
+
+#endif
 
 /* An attack that must fail has succeeded: end in a way that cannot be taken for an honest answer.
  */

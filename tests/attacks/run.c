@@ -34,7 +34,7 @@ static bool is_called(const char *file, const char *extension)
 
 static const char *language_of(const char *file)
 {
-    return is_called(file, ".cu") ? "cuda" : is_called(file, ".py") ? "python" : "c";
+    return is_called(file, ".py") ? "python" : "c";
 }
 
 void outcome_free(struct outcome *outcome)
@@ -49,9 +49,10 @@ void run_grade(struct run *run, const char *folder, const char *file, const char
     *ret_source = candidate_source(folder, file, run->facts);
     if (!*ret_source)
         exit(1);
+    bool cuda = run->on_cuda || is_called(file, ".cu");
     const kgrade_request request = {.task = task,
-                                    .device = is_called(file, ".cu") ? "cuda" : "opencl",
-                                    .language = language_of(file),
+                                    .device = cuda ? "cuda" : "opencl",
+                                    .language = cuda ? "cuda" : language_of(file),
                                     .source = *ret_source,
                                     .source_size = strlen(*ret_source)};
     if (kgrade_grade(run->engine, &request, NULL, NULL, &ret->result, &ret->error))

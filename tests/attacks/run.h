@@ -27,6 +27,7 @@ struct run {
     bool full;              /* isolation */
     bool cuda;              /* there is a card */
     bool python;            /* there is an interpreter for candidates of the OpenCL device */
+    bool on_cuda;           /* candidates in C are compiled as CUDA's and graded on the card */
     int failures;           /* of the current case */
 };
 

@@ -3,6 +3,7 @@
  *
  *     run_case FOLDER...        grades each with one engine: 0 all as expected, 1 not, 77 nothing could be run
  *     run_case --print FOLDER   prints the source that is graded
+ *     run_case --cuda FOLDER... on the CUDA device, those whose attack is in host code and has nothing to do with OpenCL
  *
  * For each folder: the verdict and reason of expect.json; a message, a hint and a log that an author can
  * use; no secret and no path of the machine in the result; nothing left behind.  Every few cases and at the
@@ -12,6 +13,7 @@
  */
 #define _GNU_SOURCE
 #include <libgen.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,7 @@
 
 #define HONEST_EVERY 25 /* cases; a grade takes seconds */
 #define HONEST_TASK "short_add"
+#define CUDA_BUILD_SECONDS 60
 #define CANDIDATE "candidate.c"
 #define PYTHON_CANDIDATE "candidate.py"
 
@@ -104,13 +107,36 @@ static void grade_case(struct run *run, const char *folder, const json_t *expect
         run_grade_settled(run, folder, file_of(expect), task, expect, ret_source, ret);
 }
 
+/* Host code that has no more to do with OpenCL than honest.h has for it is C++ as well. */
+static bool is_for_cuda(const char *folder, const json_t *expect)
+{
+    char path[4200];
+    regex_t opencl;
+    cleanup_bytes struct bytes source = {0};
+    snprintf(path, sizeof path, "%s/" CANDIDATE, folder);
+    if (json_object_get(expect, "forge") || io_read_file(path, 1u << 20, &source, NULL) ||
+        regcomp(&opencl, "cl[A-Z]|cl_[^mc]|KERNEL|make_kernel|add_with|launch\\(|OpenCL",
+                REG_EXTENDED | REG_NOSUB))
+        return false;
+    bool found = regexec(&opencl, (const char *)source.data, 0, NULL, 0) == 0;
+    regfree(&opencl);
+    return !found;
+}
+
+static const char *why_not_here(const struct run *run, const char *folder, const json_t *expect)
+{
+    return run->on_cuda && !is_for_cuda(folder, expect)
+               ? "it is about OpenCL"
+               : run_why_not_here(run, expect, file_of(expect));
+}
+
 /* 0 as expected, 1 not, RUN_SKIPPED. */
 static int run_case(struct run *run, const char *folder)
 {
     json_auto_t *expect = candidate_expectation(folder);
     cleanup_free char *copy = strdup(folder);
     const char *name = copy ? basename(copy) : folder;
-    const char *reason = expect ? run_why_not_here(run, expect, file_of(expect)) : NULL;
+    const char *reason = expect ? why_not_here(run, folder, expect) : NULL;
     if (!expect)
         return 1;
     run->failures = 0;
@@ -137,6 +163,8 @@ static int run_all(struct run *run, char **folders, int n)
     struct world before = world_look(WORLD_ALL, &run->bait);
     kgrade_options options = run_limits;
     options.tasks = run->tasks;
+    if (run->on_cuda)
+        options.build_timeout_s = CUDA_BUILD_SECONDS;
     if (!run_open_engine(run, &options))
         return 1;
     if (!grade_honest(run)) {
@@ -167,10 +195,11 @@ int main(int argc, char **argv)
 {
     static struct run run;
     bool print = argc == 3 && !strcmp(argv[1], "--print");
-    char **folders = argv + 1 + print;
+    run.on_cuda = argc > 2 && !strcmp(argv[1], "--cuda");
+    char **folders = argv + 1 + (print || run.on_cuda);
     int n = (int)(argv + argc - folders);
     if (n < 1 || folders[0][0] == '-') {
-        fprintf(stderr, "usage: run_case [--print] FOLDER...\n");
+        fprintf(stderr, "usage: run_case [--print|--cuda] FOLDER...\n");
         return 2;
     }
     cleanup_free char *first = realpath(folders[0], NULL);
@@ -184,8 +213,11 @@ int main(int argc, char **argv)
         cleanup_free char *source = candidate_source(folders[0], CANDIDATE, run.facts);
         if (source)
             fputs(source, stdout);
-    } else if (!run_has_device(&run)) {
+    } else if (!run_has_device(&run) && !run.on_cuda) {
         printf("skipped: there is no OpenCL device; install pocl-opencl-icd\n");
+        status = RUN_SKIPPED;
+    } else if (run.on_cuda && !run.cuda) {
+        printf("skipped: there is no CUDA device\n");
         status = RUN_SKIPPED;
     } else {
         status = run_all(&run, folders, n);

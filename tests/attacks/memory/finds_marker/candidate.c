@@ -8,7 +8,7 @@ static void attack(void)
 {
     static const unsigned char masked[] = {MARKER};
     for (int i = 0; i < 8; i++) {
-        volatile char *p = malloc(16 << 20); /* as it comes, whatever was there */
+        volatile char *p = (volatile char *)malloc(16 << 20); /* as it comes, whatever was there */
         if (p)
             p[0] = p[1 << 20];
     }

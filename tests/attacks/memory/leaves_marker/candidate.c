@@ -9,7 +9,7 @@ static void attack(void)
     static const unsigned char masked[] = {MARKER};
     enum { SIZE = 16 << 20 };
     for (int i = 0; i < 8; i++) {
-        unsigned char *p = malloc(SIZE);
+        unsigned char *p = (unsigned char *)malloc(SIZE);
         for (size_t k = 0; p && k < SIZE; k++)
             p[k] = masked[k % sizeof masked] ^ MASK;
         int fd = open(i % 2 ? "/tmp/" PLANTED : "/dev/shm/" PLANTED, O_CREAT | O_WRONLY, 0666);

@@ -4,7 +4,7 @@
 
 static void send_all(const void *data, size_t n)
 {
-    const char *from = data;
+    const char *from = (const char *)data;
     while (n > 0) {
         ssize_t k = write(3, from, n);
         if (k < 0 && errno != EAGAIN)
@@ -24,7 +24,7 @@ static void attack(void)
         "\"nodes\":[";
     static const char tail[] = "{\"kind\":\"empty\"}],\"edges\":[]}]}";
     const size_t times = 3000000, size = times * (sizeof node - 1);
-    char *nodes = malloc(size);
+    char *nodes = (char *)malloc(size);
     unsigned long long length = sizeof head - 1 + size + sizeof tail - 1;
     uint32_t lengths[2] = {sizeof answer - 1, (uint32_t)(16 + length)};
     if (!nodes)

@@ -7,7 +7,7 @@
 static void attack(void)
 {
     int *count =
-        mmap(NULL, sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        (int *)mmap(NULL, sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t first = getpid();
     if (count == MAP_FAILED)
         return;

@@ -5,7 +5,7 @@ static void attack(void)
 {
     const size_t chunk = (size_t)64 << 20;
     for (int i = 0; i < 1024; i++) {
-        char *p = malloc(chunk);
+        char *p = (char *)malloc(chunk);
         if (!p)
             break;
         if (i < 16)
