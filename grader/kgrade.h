@@ -32,6 +32,8 @@ extern "C" {
 #define KGRADE_SCHEMA "kgrade.grade/1"
 #define KGRADE_MAX_SOURCE_BYTES (1u << 20)
 #define KGRADE_ID_DIGITS 32
+#define KGRADE_DEFAULT_PYTHON_SPARES 2u
+#define KGRADE_MAX_PYTHON_SPARES 16u
 
 /* "0.1.0" */
 KGRADE_API const char *kgrade_version(void);
@@ -48,16 +50,24 @@ typedef struct kgrade_options {
     /* Interpreters for candidates in Python, "[NAME=]PATH" separated by colons; the first is that of language "python", each
      * that of "python:NAME".  NULL: none. */
     const char *python;
-    bool allow_reduced;   /* accept SANDBOX_REDUCED where the machine cannot give more */
-    bool force_reduced;   /* run reduced even where full would work; for testing */
-    bool keep_spares;     /* keep workers started ahead between grades: for servers */
+    bool allow_reduced; /* accept SANDBOX_REDUCED where the machine cannot give more */
+    bool force_reduced; /* run reduced even where full would work; for testing */
+    /* Keep workers started ahead between grades, of the kinds that grades have asked for or kgrade_health_check has started:
+     * for servers, and for many grades in a row.  Where workers are not started ahead it changes nothing. */
+    bool keep_spares;
+    /* Of these, how many recorders of each interpreter, and half as many, rounded up, of the interpreter that judges foreign
+     * tasks; 0: KGRADE_DEFAULT_PYTHON_SPARES; at most KGRADE_MAX_PYTHON_SPARES.  Each has its frameworks imported and a context
+     * on the device, and takes the memory of both. */
+    uint32_t python_spares;
     double precision;     /* target half-width of the speedup's confidence interval; 0: 0.005 */
     uint32_t max_samples; /* per benchmark case; 0: 400 */
     double max_seconds;   /* of sampling per benchmark case; 0: 3 */
     double build_timeout_s, record_timeout_s, replay_timeout_s; /* 0: 60, 20 (Python: 120), 60 */
+    double judge_budget_s; /* for all inputs, right answers and comparisons of one grade; 0: 600 */
 } kgrade_options;
 
-/* Errors: `sandbox_unavailable`, `tasks_unreadable`, `task_invalid`, `task_twice`, `spawner_failed`, `python_invalid`. */
+/* Errors: `sandbox_unavailable`, `tasks_unreadable`, `task_invalid`, `task_twice`, `spawner_failed`, `python_invalid`,
+ * `bad_options`. */
 KGRADE_API int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *error);
 KGRADE_API void kgrade_close(kgrade *engine);
 
@@ -79,12 +89,18 @@ KGRADE_API int kgrade_task_skeleton(kgrade *engine, const char *task, const char
 KGRADE_API int kgrade_check_task(kgrade *engine, const char *folder, bool *ret_passed,
                                  char **ret_json, kgrade_error *error);
 
+/* Called from the thread that grades, describes, profiles or compares, as that proceeds.  step is "building", "recording",
+ * "replaying", "judging" or "done", in a profile or comparison also "profiling", of a description "describing"; done and total
+ * count cases within the step.  "building" 1 of 1: it is built and waits for the device.  Return false to cancel. */
+typedef bool (*kgrade_progress)(void *data, const char *step, unsigned done, unsigned total);
+
 /* Writes FOLDER/task.json for a foreign problem, from FOLDER/problem.json and the problem's own Python files, which are run in
- * a jail with the first interpreter; device NULL: the default one.  Errors: `no_python`, `unknown_device`, `file_unreadable`,
- * `problem_invalid`, `task_invalid`, `python_failed`, `reference_failed`, `reference_random`, `inputs_random`, `inputs_fixed`,
- * `inputs_unsupported`, `problem_too_slow`, and those of the machine. */
+ * a jail with the first interpreter; device NULL: the default one.  progress NULL: it cannot be cancelled.  Errors: `no_python`,
+ * `unknown_device`, `file_unreadable`, `problem_invalid`, `task_invalid`, `python_failed`, `reference_failed`,
+ * `reference_random`, `inputs_random`, `inputs_fixed`, `inputs_unsupported`, `answers_fixed`, `problem_too_slow`, `cancelled`,
+ * and those of the machine. */
 KGRADE_API int kgrade_describe_task(kgrade *engine, const char *folder, const char *device,
-                                    kgrade_error *error);
+                                    kgrade_progress progress, void *data, kgrade_error *error);
 
 /* Whether a device works, as JSON: {"device", "ok", "checked_at", "took_ms", "reason", "suspect", "quarantined", "faults"}.
  *
@@ -98,7 +114,7 @@ KGRADE_API int kgrade_describe_task(kgrade *engine, const char *folder, const ch
 KGRADE_API int kgrade_health(kgrade *engine, const char *device, char **ret_json,
                              kgrade_error *error);
 /* Makes a check now, waiting for a grade that runs (up to minutes), unless the last one failed less than ten seconds
- * ago; kgrade_health then tells.  go_on (NULL: always) is asked several times a second and ends the wait with false.
+ * ago; kgrade_health then tells.  Where spares are kept, from now on those of all kinds are.  go_on (NULL: always) is asked several times a second and ends the wait with false.
  * Errors: `unknown_device`, `cancelled`. */
 KGRADE_API int kgrade_health_check(kgrade *engine, const char *device, bool (*go_on)(void *data),
                                    void *data, kgrade_error *error);
@@ -139,10 +155,6 @@ typedef struct kgrade_request {
     bool
         profile; /* after the grade also a profile, as the result's "profile"; see kgrade_profile */
 } kgrade_request;
-
-/* Called from the grading thread as a grade proceeds.  step is "building", "recording", "replaying", "judging" or
- * "done", in a profile or comparison also "profiling"; done and total count cases within the step.  "building" 1 of 1: it is built and waits for the device.  Return false to cancel. */
-typedef bool (*kgrade_progress)(void *data, const char *step, unsigned done, unsigned total);
 
 typedef struct kgrade_result kgrade_result;
 

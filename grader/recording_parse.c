@@ -3,7 +3,6 @@
  * indices before they are used, and unknown keys are refused so that nothing rides along unseen.
  */
 #define _GNU_SOURCE
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,120 +10,15 @@
 #include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/fail.h"
 #include "recording.h"
+#include "recording_fields.h"
 #include "recording_format.h"
 
 struct parser {
     struct recording *recording;
-    const char *where; /* "calls[3].nodes[7]" and the like */
-    kgrade_error *err;
+    struct fields fields;
 };
 
-__attribute__((format(printf, 2, 3))) static void complain(struct parser *p, const char *format,
-                                                           ...)
-{
-    char text[256];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    fail_set(p->err, "recording_invalid", "Record the candidate again with this version of kgrade.",
-             "The recording is not valid at %s: %s.", p->where, text);
-}
-
-#define bad(...) (complain(__VA_ARGS__), fail_value())
-
-/* An object with exactly n keys. */
-static int object(struct parser *p, json_t *json, size_t n)
-{
-    if (!json_is_object(json))
-        return bad(p, "an object was expected");
-    if (json_object_size(json) != n)
-        return bad(p, "%zu keys where %zu were expected", json_object_size(json), n);
-    return 0;
-}
-
-static int integer(struct parser *p, json_t *json, const char *key, uint64_t max, uint64_t *ret)
-{
-    json_t *value = key ? json_object_get(json, key) : json;
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        (uint64_t)json_integer_value(value) > max)
-        return bad(p, "\"%s\" must be an integer from 0 to %llu", key ? key : "element",
-                   (unsigned long long)max);
-    *ret = (uint64_t)json_integer_value(value);
-    return 0;
-}
-
-static int u32(struct parser *p, json_t *json, const char *key, uint32_t max, uint32_t *ret)
-{
-    uint64_t value;
-    if (integer(p, json, key, max, &value))
-        return -1;
-    *ret = (uint32_t)value;
-    return 0;
-}
-
-/* An index below n. */
-static int index_of(struct parser *p, json_t *json, const char *key, size_t n, size_t *ret)
-{
-    uint64_t value;
-    if (n == 0)
-        return bad(p, "\"%s\" refers to an empty list", key);
-    if (integer(p, json, key, n - 1, &value))
-        return -1;
-    *ret = (size_t)value;
-    return 0;
-}
-
-static int string(struct parser *p, json_t *json, const char *key, size_t max, const char **ret)
-{
-    json_t *value = json_object_get(json, key);
-    if (!json_is_string(value) || json_string_length(value) > max)
-        return bad(p, "\"%s\" must be a string of at most %zu bytes", key, max);
-    *ret = json_string_value(value);
-    return 0;
-}
-
-static int array(struct parser *p, json_t *json, const char *key, size_t max, json_t **ret)
-{
-    json_t *value = json_object_get(json, key);
-    if (!json_is_array(value) || json_array_size(value) > max)
-        return bad(p, "\"%s\" must be a list of at most %zu", key, max);
-    *ret = value;
-    return 0;
-}
-
-static int hex(struct parser *p, json_t *json, const char *key, size_t max, uint8_t *to,
-               uint32_t *ret_size)
-{
-    const char *text;
-    if (string(p, json, key, 2 * max, &text))
-        return -1;
-    size_t n = strlen(text);
-    if (n % 2)
-        return bad(p, "\"%s\" has an odd number of digits", key);
-    for (size_t i = 0; i < n; i++) {
-        char c = text[i];
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-        if (digit < 0)
-            return bad(p, "\"%s\" is not lower-case hexadecimal", key);
-        to[i / 2] = (uint8_t)(i % 2 ? to[i / 2] | digit : digit << 4);
-    }
-    *ret_size = (uint32_t)(n / 2);
-    return 0;
-}
-
-static int three(struct parser *p, json_t *json, const char *key, uint64_t max, uint64_t ret[3])
-{
-    json_t *list;
-    if (array(p, json, key, 3, &list))
-        return -1;
-    if (json_array_size(list) != 3)
-        return bad(p, "\"%s\" must have three elements", key);
-    for (size_t i = 0; i < 3; i++)
-        if (integer(p, json_array_get(list, i), NULL, max, &ret[i]))
-            return -1;
-    return 0;
-}
+#define bad(p, ...) fields_bad(&(p)->fields, __VA_ARGS__)
 
 /* null for an address, else an index below the number of parameters and workspace buffers. */
 static int buffer(struct parser *p, json_t *json, const struct recording_call *call,
@@ -134,7 +28,8 @@ static int buffer(struct parser *p, json_t *json, const struct recording_call *c
         *ret = SIZE_MAX;
         return 0;
     }
-    return index_of(p, json, "buffer", p->recording->n_params + call->n_buffers, ret);
+    return fields_index_of(&p->fields, json, "buffer", p->recording->n_params + call->n_buffers,
+                           ret);
 }
 
 static int place(struct parser *p, json_t *json, const char *key, const struct recording_call *call,
@@ -142,9 +37,9 @@ static int place(struct parser *p, json_t *json, const char *key, const struct r
 {
     json_t *value = json_object_get(json, key);
     bool addresses = !strcmp(p->recording->device, "cuda") || !strcmp(p->recording->device, "hip");
-    if (object(p, value, 2) || buffer(p, value, call, addresses, ret_buffer))
+    if (fields_object(&p->fields, value, 2) || buffer(p, value, call, addresses, ret_buffer))
         return -1;
-    return integer(p, value, "offset", INT64_MAX, ret_offset);
+    return fields_integer(&p->fields, value, "offset", INT64_MAX, ret_offset);
 }
 
 static int count_bytes(struct parser *p, const struct recording_arg *arg, size_t room,
@@ -164,10 +59,11 @@ static int parse_variable(struct parser *p, json_t *json, struct recording_node 
     if (!arg)
         return bad(p, "too many arguments");
     arg->size = sizeof(uint64_t);
-    if (object(p, json, 5) || u32(p, json, "at", RECORDING_MAX_ARG_BYTES, &arg->offset) ||
-        index_of(p, json, "image", p->recording->n_images, &arg->image) ||
-        string(p, json, "name", RECORDING_MAX_NAME, &name) ||
-        integer(p, json, "offset", INT64_MAX, &arg->at) ||
+    if (fields_object(&p->fields, json, 5) ||
+        fields_u32(&p->fields, json, "at", RECORDING_MAX_ARG_BYTES, &arg->offset) ||
+        fields_index_of(&p->fields, json, "image", p->recording->n_images, &arg->image) ||
+        fields_string(&p->fields, json, "name", RECORDING_MAX_NAME, &name) ||
+        fields_integer(&p->fields, json, "offset", INT64_MAX, &arg->at) ||
         count_bytes(p, arg, sizeof(uint64_t), total))
         return -1;
     arg->name = strdup(name);
@@ -178,19 +74,23 @@ static int parse_arg(struct parser *p, json_t *json, const struct recording_call
                      struct recording_node *node, size_t *total)
 {
     const char *kind;
-    if (!json_is_object(json) || string(p, json, "kind", 16, &kind))
+    if (!json_is_object(json) || fields_string(&p->fields, json, "kind", 16, &kind))
         return bad(p, "an argument must be an object with a kind");
     if (!strcmp(kind, "buffer")) {
         struct recording_arg *arg = recording_add_arg(node, ARG_BUFFER);
         if (!arg)
             return bad(p, "too many arguments");
-        return object(p, json, 2) || buffer(p, json, call, false, &arg->buffer) ? -1 : 0;
+        return fields_object(&p->fields, json, 2) || buffer(p, json, call, false, &arg->buffer) ? -1
+                                                                                                : 0;
     }
     if (!strcmp(kind, "local")) {
         struct recording_arg *arg = recording_add_arg(node, ARG_LOCAL);
         if (!arg)
             return bad(p, "too many arguments");
-        return object(p, json, 2) || u32(p, json, "bytes", 1u << 30, &arg->size) ? -1 : 0;
+        return fields_object(&p->fields, json, 2) ||
+                       fields_u32(&p->fields, json, "bytes", 1u << 30, &arg->size)
+                   ? -1
+                   : 0;
     }
     if (!strcmp(kind, "variable"))
         return parse_variable(p, json, node, total);
@@ -200,8 +100,9 @@ static int parse_arg(struct parser *p, json_t *json, const struct recording_call
     const char *text;
     if (!arg)
         return bad(p, "too many arguments");
-    if (object(p, json, 3) || u32(p, json, "at", RECORDING_MAX_ARG_BYTES, &arg->offset) ||
-        string(p, json, "hex", 2 * RECORDING_MAX_ARG_BYTES, &text))
+    if (fields_object(&p->fields, json, 3) ||
+        fields_u32(&p->fields, json, "at", RECORDING_MAX_ARG_BYTES, &arg->offset) ||
+        fields_string(&p->fields, json, "hex", 2 * RECORDING_MAX_ARG_BYTES, &text))
         return -1;
     size_t room = strlen(text) / 2;
     if (count_bytes(p, arg, room, total))
@@ -209,15 +110,15 @@ static int parse_arg(struct parser *p, json_t *json, const struct recording_call
     arg->bytes = calloc(1, room + 1);
     if (!arg->bytes)
         return bad(p, "no memory");
-    return hex(p, json, "hex", RECORDING_MAX_ARG_BYTES, arg->bytes, &arg->size);
+    return fields_hex(&p->fields, json, "hex", RECORDING_MAX_ARG_BYTES, arg->bytes, &arg->size);
 }
 
 static int parse_attribute(struct parser *p, json_t *json, struct recording_node *node)
 {
     const char *name;
     json_t *values;
-    if (object(p, json, 2) || string(p, json, "name", 64, &name) ||
-        array(p, json, "values", 4, &values))
+    if (fields_object(&p->fields, json, 2) || fields_string(&p->fields, json, "name", 64, &name) ||
+        fields_array(&p->fields, json, "values", 4, &values))
         return -1;
     struct recording_attribute *attribute = recording_add_attribute(node, name);
     if (!attribute)
@@ -236,15 +137,16 @@ static int parse_kernel(struct parser *p, json_t *json, const struct recording_c
 {
     const char *name;
     json_t *args, *attributes;
-    if (object(p, json, 10) || index_of(p, json, "image", p->recording->n_images, &node->image) ||
-        string(p, json, "name", RECORDING_MAX_NAME, &name) ||
-        u32(p, json, "work_dim", 3, &node->work_dim) ||
-        three(p, json, "grid", UINT32_MAX, node->grid) ||
-        three(p, json, "block", UINT32_MAX, node->block) ||
-        three(p, json, "offset", UINT32_MAX, node->offset) ||
-        u32(p, json, "shared_bytes", 1u << 30, &node->shared_bytes) ||
-        array(p, json, "args", RECORDING_MAX_ARGS, &args) ||
-        array(p, json, "attributes", RECORDING_MAX_ATTRIBUTES, &attributes))
+    if (fields_object(&p->fields, json, 10) ||
+        fields_index_of(&p->fields, json, "image", p->recording->n_images, &node->image) ||
+        fields_string(&p->fields, json, "name", RECORDING_MAX_NAME, &name) ||
+        fields_u32(&p->fields, json, "work_dim", 3, &node->work_dim) ||
+        fields_three(&p->fields, json, "grid", UINT32_MAX, node->grid) ||
+        fields_three(&p->fields, json, "block", UINT32_MAX, node->block) ||
+        fields_three(&p->fields, json, "offset", UINT32_MAX, node->offset) ||
+        fields_u32(&p->fields, json, "shared_bytes", 1u << 30, &node->shared_bytes) ||
+        fields_array(&p->fields, json, "args", RECORDING_MAX_ARGS, &args) ||
+        fields_array(&p->fields, json, "attributes", RECORDING_MAX_ATTRIBUTES, &attributes))
         return -1;
     if (!name[0] || node->work_dim == 0)
         return bad(p, "a kernel needs a name and one to three dimensions");
@@ -267,7 +169,7 @@ static int parse_kernel(struct parser *p, json_t *json, const struct recording_c
 static int parse_node(struct parser *p, json_t *json, struct recording_call *call)
 {
     const char *kind;
-    if (!json_is_object(json) || string(p, json, "kind", 16, &kind))
+    if (!json_is_object(json) || fields_string(&p->fields, json, "kind", 16, &kind))
         return bad(p, "a node must be an object with a kind");
     enum node_kind k = !strcmp(kind, "kernel") ? NODE_KERNEL
                        : !strcmp(kind, "copy") ? NODE_COPY
@@ -282,21 +184,23 @@ static int parse_node(struct parser *p, json_t *json, struct recording_call *cal
     case NODE_KERNEL:
         return parse_kernel(p, json, call, node);
     case NODE_COPY:
-        if (object(p, json, 7) ||
+        if (fields_object(&p->fields, json, 7) ||
             place(p, json, "from", call, &node->from_buffer, &node->from_offset) ||
             place(p, json, "to", call, &node->to_buffer, &node->to_offset) ||
-            integer(p, json, "bytes", INT64_MAX, &node->bytes) ||
-            integer(p, json, "rows", INT32_MAX, &node->rows) ||
-            integer(p, json, "from_pitch", INT64_MAX, &node->from_pitch) ||
-            integer(p, json, "to_pitch", INT64_MAX, &node->to_pitch))
+            fields_integer(&p->fields, json, "bytes", INT64_MAX, &node->bytes) ||
+            fields_integer(&p->fields, json, "rows", INT32_MAX, &node->rows) ||
+            fields_integer(&p->fields, json, "from_pitch", INT64_MAX, &node->from_pitch) ||
+            fields_integer(&p->fields, json, "to_pitch", INT64_MAX, &node->to_pitch))
             return -1;
         return 0;
     case NODE_FILL:
-        if (object(p, json, 6) || place(p, json, "to", call, &node->to_buffer, &node->to_offset) ||
-            integer(p, json, "bytes", INT64_MAX, &node->bytes) ||
-            integer(p, json, "rows", INT32_MAX, &node->rows) ||
-            integer(p, json, "to_pitch", INT64_MAX, &node->to_pitch) ||
-            hex(p, json, "pattern", sizeof node->pattern, node->pattern, &node->pattern_bytes))
+        if (fields_object(&p->fields, json, 6) ||
+            place(p, json, "to", call, &node->to_buffer, &node->to_offset) ||
+            fields_integer(&p->fields, json, "bytes", INT64_MAX, &node->bytes) ||
+            fields_integer(&p->fields, json, "rows", INT32_MAX, &node->rows) ||
+            fields_integer(&p->fields, json, "to_pitch", INT64_MAX, &node->to_pitch) ||
+            fields_hex(&p->fields, json, "pattern", sizeof node->pattern, node->pattern,
+                       &node->pattern_bytes))
             return -1;
         if (node->pattern_bytes == 0)
             return bad(p, "a fill needs a pattern");
@@ -304,7 +208,7 @@ static int parse_node(struct parser *p, json_t *json, struct recording_call *cal
     case NODE_EMPTY:
         break;
     }
-    return object(p, json, 1);
+    return fields_object(&p->fields, json, 1);
 }
 
 /* Kahn's algorithm: everything can be put in an order, or there is a cycle. */
@@ -341,7 +245,8 @@ static int parse_edge(struct parser *p, json_t *json, struct recording_call *cal
     if (!json_is_array(json) || json_array_size(json) != 5)
         return bad(p, "an edge must be a list of five integers");
     for (size_t i = 0; i < 5; i++)
-        if (integer(p, json_array_get(json, i), NULL, i < 2 ? UINT32_MAX : UINT8_MAX, &v[i]))
+        if (fields_integer(&p->fields, json_array_get(json, i), NULL,
+                           i < 2 ? UINT32_MAX : UINT8_MAX, &v[i]))
             return -1;
     if (v[0] >= call->n_nodes || v[1] >= call->n_nodes || v[0] == v[1])
         return bad(p, "an edge names a node that does not exist");
@@ -357,17 +262,18 @@ static int parse_edge(struct parser *p, json_t *json, struct recording_call *cal
 static int parse_buffer(struct parser *p, json_t *json, struct recording_call *call)
 {
     uint64_t bytes;
-    if (object(p, json, 3) || integer(p, json, "bytes", TASK_MAX_CASE_BYTES, &bytes))
+    if (fields_object(&p->fields, json, 3) ||
+        fields_integer(&p->fields, json, "bytes", TASK_MAX_CASE_BYTES, &bytes))
         return -1;
     struct recording_buffer *b = recording_add_buffer(call, bytes);
     if (!b)
         return bad(p, "too many buffers");
-    if (integer(p, json, "address", INT64_MAX, &b->address))
+    if (fields_integer(&p->fields, json, "address", INT64_MAX, &b->address))
         return -1;
     b->has_contents = !json_is_null(json_object_get(json, "contents"));
     if (!b->has_contents)
         return 0;
-    if (index_of(p, json, "contents", p->recording->n_blobs, &b->blob))
+    if (fields_index_of(&p->fields, json, "contents", p->recording->n_blobs, &b->blob))
         return -1;
     return p->recording->blobs[b->blob].size == bytes
                ? 0
@@ -378,9 +284,10 @@ static int parse_global(struct parser *p, json_t *json, struct recording_call *c
 {
     size_t image, blob;
     const char *name;
-    if (object(p, json, 3) || index_of(p, json, "image", p->recording->n_images, &image) ||
-        string(p, json, "name", RECORDING_MAX_NAME, &name) ||
-        index_of(p, json, "value", p->recording->n_blobs, &blob))
+    if (fields_object(&p->fields, json, 3) ||
+        fields_index_of(&p->fields, json, "image", p->recording->n_images, &image) ||
+        fields_string(&p->fields, json, "name", RECORDING_MAX_NAME, &name) ||
+        fields_index_of(&p->fields, json, "value", p->recording->n_blobs, &blob))
         return -1;
     return recording_add_global(call, image, name, blob) ? 0 : bad(p, "no memory");
 }
@@ -390,17 +297,18 @@ static int parse_call(struct parser *p, json_t *json)
     json_t *dims, *buffers, *globals, *nodes, *edges;
     int64_t values[TASK_MAX_PARAMS] = {0};
     struct recording *r = p->recording;
-    if (object(p, json, 5) || array(p, json, "dims", TASK_MAX_PARAMS, &dims) ||
-        array(p, json, "buffers", RECORDING_MAX_BUFFERS, &buffers) ||
-        array(p, json, "globals", RECORDING_MAX_GLOBALS, &globals) ||
-        array(p, json, "nodes", RECORDING_MAX_NODES, &nodes) ||
-        array(p, json, "edges", RECORDING_MAX_EDGES, &edges))
+    if (fields_object(&p->fields, json, 5) ||
+        fields_array(&p->fields, json, "dims", TASK_MAX_PARAMS, &dims) ||
+        fields_array(&p->fields, json, "buffers", RECORDING_MAX_BUFFERS, &buffers) ||
+        fields_array(&p->fields, json, "globals", RECORDING_MAX_GLOBALS, &globals) ||
+        fields_array(&p->fields, json, "nodes", RECORDING_MAX_NODES, &nodes) ||
+        fields_array(&p->fields, json, "edges", RECORDING_MAX_EDGES, &edges))
         return -1;
     if (json_array_size(dims) != r->n_dims)
         return bad(p, "%zu dims where the task has %zu", json_array_size(dims), r->n_dims);
     for (size_t i = 0; i < r->n_dims; i++) {
         uint64_t v;
-        if (integer(p, json_array_get(dims, i), NULL, INT64_MAX, &v))
+        if (fields_integer(&p->fields, json_array_get(dims, i), NULL, INT64_MAX, &v))
             return -1;
         values[i] = (int64_t)v;
     }
@@ -409,9 +317,9 @@ static int parse_call(struct parser *p, json_t *json)
     struct recording_call *call = recording_add_call(r, values);
     if (!call)
         return bad(p, "too many calls");
-    const char *outer = p->where;
+    const char *outer = p->fields.where;
     char where[96];
-    p->where = where;
+    p->fields.where = where;
     struct {
         json_t *list;
         const char *name;
@@ -426,7 +334,7 @@ static int parse_call(struct parser *p, json_t *json)
             if (parts[k].parse(p, json_array_get(parts[k].list, i), call))
                 return -1;
         }
-    p->where = outer;
+    p->fields.where = outer;
     return check_acyclic(p, call);
 }
 
@@ -437,8 +345,9 @@ static int parse_blobs(struct parser *p, json_t *list, const uint8_t *data, size
         json_t *json = json_array_get(list, i);
         const char *hash;
         uint64_t bytes;
-        if (object(p, json, 2) || string(p, json, "sha256", HASH_HEX - 1, &hash) ||
-            integer(p, json, "bytes", size, &bytes))
+        if (fields_object(&p->fields, json, 2) ||
+            fields_string(&p->fields, json, "sha256", HASH_HEX - 1, &hash) ||
+            fields_integer(&p->fields, json, "bytes", size, &bytes))
             return -1;
         size_t index = recording_add_blob(r, data, (size_t)bytes);
         if (index == SIZE_MAX)
@@ -460,17 +369,19 @@ static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_da
     json_t *blobs, *images, *calls;
     const char *device, *task;
     uint64_t format, n_params, n_dims;
-    if (object(p, root, 8) || integer(p, root, "format", UINT32_MAX, &format))
+    if (fields_object(&p->fields, root, 8) ||
+        fields_integer(&p->fields, root, "format", UINT32_MAX, &format))
         return -1;
     if (format != RECORDING_FORMAT)
         return bad(p, "format %llu is not known; this version reads %d", (unsigned long long)format,
                    RECORDING_FORMAT);
-    if (string(p, root, "device", 64, &device) || string(p, root, "task", 64, &task) ||
-        integer(p, root, "n_params", TASK_MAX_PARAMS, &n_params) ||
-        integer(p, root, "n_dims", n_params, &n_dims) ||
-        array(p, root, "blobs", RECORDING_MAX_BLOBS, &blobs) ||
-        array(p, root, "images", RECORDING_MAX_IMAGES, &images) ||
-        array(p, root, "calls", RECORDING_MAX_CALLS, &calls))
+    if (fields_string(&p->fields, root, "device", 64, &device) ||
+        fields_string(&p->fields, root, "task", 64, &task) ||
+        fields_integer(&p->fields, root, "n_params", TASK_MAX_PARAMS, &n_params) ||
+        fields_integer(&p->fields, root, "n_dims", n_params, &n_dims) ||
+        fields_array(&p->fields, root, "blobs", RECORDING_MAX_BLOBS, &blobs) ||
+        fields_array(&p->fields, root, "images", RECORDING_MAX_IMAGES, &images) ||
+        fields_array(&p->fields, root, "calls", RECORDING_MAX_CALLS, &calls))
         return -1;
     r->device = strdup(device);
     r->task = strdup(task);
@@ -478,17 +389,18 @@ static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_da
     r->n_dims = (size_t)n_dims;
     if (!r->device || !r->task)
         return bad(p, "no memory");
-    p->where = "blobs";
+    p->fields.where = "blobs";
     if (parse_blobs(p, blobs, blob_data, blob_size))
         return -1;
-    p->where = "images";
+    p->fields.where = "images";
     for (size_t i = 0; i < json_array_size(images); i++) {
         json_t *json = json_array_get(images, i);
         const char *kind, *options;
         size_t blob;
-        if (object(p, json, 3) || string(p, json, "kind", 16, &kind) ||
-            string(p, json, "options", RECORDING_MAX_NAME, &options) ||
-            index_of(p, json, "blob", r->n_blobs, &blob))
+        if (fields_object(&p->fields, json, 3) ||
+            fields_string(&p->fields, json, "kind", 16, &kind) ||
+            fields_string(&p->fields, json, "options", RECORDING_MAX_NAME, &options) ||
+            fields_index_of(&p->fields, json, "blob", r->n_blobs, &blob))
             return -1;
         if (strcmp(kind, "opencl-c") && strcmp(kind, "cubin") && strcmp(kind, "amdgpu"))
             return bad(p, "unknown kind of image");
@@ -498,7 +410,7 @@ static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_da
     char where[48];
     for (size_t i = 0; i < json_array_size(calls); i++) {
         snprintf(where, sizeof where, "calls[%zu]", i);
-        p->where = where;
+        p->fields.where = where;
         if (parse_call(p, json_array_get(calls, i)))
             return -1;
     }
@@ -524,7 +436,7 @@ static size_t count_values(const char *text, size_t length)
 int recording_parse(const void *data, size_t size, struct recording **ret, kgrade_error *err)
 {
     cleanup_recording struct recording *r = calloc(1, sizeof *r);
-    struct parser p = {r, "the header", err};
+    struct parser p = {r, {"the header", err}};
     const uint8_t *bytes = data;
     if (!r)
         return bad(&p, "no memory");
@@ -536,7 +448,7 @@ int recording_parse(const void *data, size_t size, struct recording **ret, kgrad
         length |= (uint64_t)bytes[8 + i] << (8 * i);
     if (length > RECORDING_MAX_MANIFEST || length > size - RECORDING_HEADER_BYTES)
         return bad(&p, "the manifest is longer than the file");
-    p.where = "the manifest";
+    p.fields.where = "the manifest";
     const char *manifest = (const char *)bytes + RECORDING_HEADER_BYTES;
     if (memchr(manifest, 0, (size_t)length)) /* which jansson overlooks behind a number */
         return bad(&p, "it holds a NUL byte");

@@ -151,6 +151,8 @@ static int start(struct service *s, kgrade_error *err)
         .cache = o->cache,
         .allow_reduced = o->allow_reduced,
         .keep_spares = true,
+        .python_spares = o->python_spares,
+        .judge_budget_s = o->max_judging,
     };
     if (kgrade_open(&engine_options, &s->engine, err) || places_make_parent(o->store, false, err) ||
         store_open(o->store, &s->store, err))

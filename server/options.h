@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kgrade/kgrade.h"
+
 #include "../sandbox/base/error.h"
 #include "log.h"
 
@@ -19,6 +21,8 @@
 #define SERVER_WORKERS 1u
 
 /* Each limit: what is taken when the setting is not given, and the most that it takes. */
+#define SERVER_DEFAULT_PYTHON_SPARES KGRADE_DEFAULT_PYTHON_SPARES
+#define SERVER_MAX_PYTHON_SPARES KGRADE_MAX_PYTHON_SPARES
 #define SERVER_DEFAULT_MAX_BODY (2u << 20)
 #define SERVER_MAX_MAX_BODY (64u << 20)
 #define SERVER_DEFAULT_MAX_BUFFERED (256u << 20)
@@ -32,6 +36,7 @@
 #define SERVER_MAX_BUILDS_AHEAD 64u
 #define SERVER_DEFAULT_MAX_GRADE_S 900u
 #define SERVER_MAX_MAX_GRADE_S 86400u
+#define SERVER_DEFAULT_MAX_JUDGING_S 600u
 #define SERVER_DEFAULT_MAX_WAIT_S 600u
 #define SERVER_MAX_MAX_WAIT_S 3600u
 #define SERVER_DEFAULT_REQUEST_TIMEOUT_S 30u
@@ -50,6 +55,7 @@ struct server_options {
     bool default_listener;    /* unix_path was chosen for want of an instruction */
     char *tasks;              /* NULL: as installed */
     char *python;             /* see kgrade_options; NULL: none */
+    unsigned python_spares;   /* see kgrade_options */
     char *cache;              /* NULL: a private temporary folder */
     char *store;              /* path of the database */
     char *tokens;             /* NULL: none */
@@ -66,6 +72,7 @@ struct server_options {
     unsigned burst;              /* reload: at once, of one owner whose token does not say */
     unsigned builds_ahead;       /* threads beside a device's one slot */
     unsigned max_grade;          /* reload: seconds of one grade, from its begin */
+    unsigned max_judging;        /* seconds that one grade's judge may compute in all */
     unsigned max_wait;           /* seconds that ?wait= may ask for */
     unsigned request_timeout;    /* seconds to send a request, and again to take its answer */
     unsigned drain;              /* reload: seconds that running grades are given at shutdown */

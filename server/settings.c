@@ -90,6 +90,18 @@ const struct setting settings[] = {
         .shown = "none",
     },
     {
+        .name = "python-spares",
+        .kind = SETTING_NUMBER,
+        .group = SETTING_PLACE,
+        MEMBER(python_spares),
+        .least = 1,
+        .most = SERVER_MAX_PYTHON_SPARES,
+        .preset = SERVER_DEFAULT_PYTHON_SPARES,
+        .argument = "N",
+        .text = "of each, processes on a GPU that wait with their frameworks\n"
+                "imported; a grade takes two",
+    },
+    {
         .name = "isolation",
         .kind = SETTING_CHOICE,
         .group = SETTING_PLACE,
@@ -165,6 +177,17 @@ const struct setting settings[] = {
         .preset = SERVER_DEFAULT_MAX_GRADE_S,
         .argument = "S",
         .text = "one grade, from its begin to its end",
+    },
+    {
+        .name = "max-judging",
+        .kind = SETTING_NUMBER,
+        .group = SETTING_SHARE,
+        MEMBER(max_judging),
+        .least = 1,
+        .most = SERVER_MAX_MAX_GRADE_S,
+        .preset = SERVER_DEFAULT_MAX_JUDGING_S,
+        .argument = "S",
+        .text = "of it that references and checks may compute, in all",
     },
     {
         .name = "max-wait",

@@ -10,6 +10,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "cli.h"
+#include "progress.h"
 #include "text.h"
 
 void cli_print_error(const kgrade_error *error)
@@ -162,19 +163,34 @@ enum cli_exit command_check_task(const struct cli *cli)
     return status;
 }
 
-enum cli_exit command_describe_task(const struct cli *cli)
+static enum cli_exit describe_folder(const struct cli *cli, const char *folder)
 {
     enum cli_exit status = CLI_INFRASTRUCTURE;
-    const char *folder = cli->arguments[0];
     cleanup_engine kgrade *engine = cli_open(cli, &status);
     if (!engine)
         return status;
     kgrade_error error = {0};
-    if (kgrade_describe_task(engine, folder, cli->device ? cli->device : CLI_DEFAULT_DEVICE,
-                             &error))
+    int failed;
+    {
+        cleanup_progress struct progress *progress = progress_start();
+        failed =
+            kgrade_describe_task(engine, folder, cli->device ? cli->device : CLI_DEFAULT_DEVICE,
+                                 progress_report, progress, &error);
+    }
+    if (failed)
         return complain(&error, CLI_NOT_ACCEPTED);
     fprintf(stderr, "Wrote %s/task.json.  Then: kgrade check-task %s\n", folder, folder);
     return CLI_ACCEPTED;
+}
+
+enum cli_exit command_describe_task(const struct cli *cli)
+{
+    progress_catch_signals();
+    enum cli_exit status = describe_folder(cli, cli->arguments[0]);
+    /* The engine is closed by now; what it left would stay otherwise. */
+    if (progress_signal() && status != CLI_ACCEPTED)
+        progress_die_of_signal();
+    return status;
 }
 
 enum cli_exit command_recording_show(const struct cli *cli)

@@ -120,7 +120,8 @@ static const enum option_id regrade_options[] = {
     OPTION_OUT,         OPTION_PLAN,   OPTION_TASK,       OPTION_DEVICE,
     OPTION_ONLY,        OPTION_SAMPLE, OPTION_RETRY,      OPTION_FROM_RECORDINGS,
     OPTION_FORMAT,      OPTION_JSON,   OPTION_ISOLATION,  OPTION_PRECISION,
-    OPTION_MAX_SAMPLES, OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_END};
+    OPTION_MAX_SAMPLES, OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_PYTHON_SPARES,
+    OPTION_END};
 static const enum option_id server_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE, OPTION_JSON,
                                                 OPTION_END};
 static const enum option_id leaderboard_options[] = {OPTION_SERVER, OPTION_TOKEN_FILE,

@@ -69,6 +69,9 @@ static const struct known_option known[] = {
     {OPTION_PYTHON, 0, "python", "[NAME=]PATH",
      "interpreter for candidates in Python; several are separated by\n"
      "colons (default: $KGRADE_PYTHON, else the first python3 in $PATH)"},
+    {OPTION_PYTHON_SPARES, 0, "python-spares", "N",
+     "processes of each interpreter that wait on a GPU for candidates,\n"
+     "their frameworks imported (default: 2, which is what one takes)"},
     {OPTION_VERSION, 0, "version", NULL, "print the version"},
     {OPTION_HELP, 'h', "help", NULL, "print this"},
 };
@@ -173,6 +176,21 @@ static int parse_max_samples(const struct command *command, const char *text,
     return 0;
 }
 
+static int parse_python_spares(const struct command *command, const char *text,
+                               kgrade_options *options)
+{
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || value == 0 || value > KGRADE_MAX_PYTHON_SPARES) {
+        options_complain(command->name,
+                         "--python-spares takes a whole number from 1 to %u, not \"%s\".",
+                         KGRADE_MAX_PYTHON_SPARES, text);
+        return -1;
+    }
+    options->python_spares = (uint32_t)value;
+    return 0;
+}
+
 static int parse_sample(const struct command *command, const char *text, uint64_t *ret)
 {
     char *end;
@@ -270,6 +288,9 @@ static int apply(const struct command *command, enum option_id id, const char *v
     case OPTION_MAX_SAMPLES:
         cli->local_only = "--max-samples";
         return parse_max_samples(command, value, &cli->options);
+    case OPTION_PYTHON_SPARES:
+        cli->local_only = "--python-spares";
+        return parse_python_spares(command, value, &cli->options);
     case OPTION_OUT:
         cli->folder = value;
         return 0;

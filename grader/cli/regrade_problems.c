@@ -100,7 +100,7 @@ static int describe(struct site *site, const char *tasks, const struct regrade_p
     fputs("Running the problem ", stderr);
     text_print_inline(stderr, problem->name);
     fputs(" to make a task of it.\n", stderr);
-    int failed = kgrade_describe_task(site->engine, folder, device, why);
+    int failed = kgrade_describe_task(site->engine, folder, device, progress_report, NULL, why);
     /* A terminal sends its signal to the jail's processes, too. */
     if (progress_signal())
         return fail(err, "interrupted", NULL, "The reading was stopped.");

@@ -40,6 +40,7 @@ static enum cli_exit open_engine(struct site *site)
     options.n_arguments = 0;
     python_settle(&options);
     options.options.more_tasks = tasks;
+    options.options.keep_spares = true;
     /* A plan needs no jail but for problems that are Python. */
     if (site->cli->plan && kgrade_open(&options.options, &site->engine, &error)) {
         site->no_jails = !options.options.allow_reduced;

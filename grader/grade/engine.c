@@ -184,6 +184,23 @@ static int start_sandbox(kgrade *engine, kgrade_error *err)
     return sandbox_start(&options, &engine->sandbox, err);
 }
 
+static int check_options(const kgrade_options *options, kgrade_error *err)
+{
+    if (options->python_spares <= KGRADE_MAX_PYTHON_SPARES)
+        return 0;
+    return fail(err, "bad_options", "Each takes the memory of an interpreter and a GPU context.",
+                "At most %u recorders can be kept started for each interpreter, not %u.",
+                KGRADE_MAX_PYTHON_SPARES, options->python_spares);
+}
+
+static int make_spares(kgrade *engine, kgrade_error *err)
+{
+    for (size_t i = 0; i < engine->n_slots; i++)
+        if (spares_open(engine, &engine->slots[i], err))
+            return -1;
+    return 0;
+}
+
 int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
 {
     static const kgrade_options none;
@@ -213,9 +230,9 @@ int kgrade_open(const kgrade_options *options, kgrade **ret, kgrade_error *err)
         snprintf(engine->more_tasks_folder, sizeof engine->more_tasks_folder, "%s",
                  options->more_tasks);
     json_object_seed(0); /* before any thread, as jansson asks */
-    if (python_list_parse(options->python, &engine->pythons, err) ||
-        make_folders(engine, options, err) || load_tasks(engine, &engine->tasks, err) ||
-        start_sandbox(engine, err)) {
+    if (check_options(options, err) || python_list_parse(options->python, &engine->pythons, err) ||
+        make_spares(engine, err) || make_folders(engine, options, err) ||
+        load_tasks(engine, &engine->tasks, err) || start_sandbox(engine, err)) {
         kgrade_close(engine);
         return -1;
     }
@@ -228,7 +245,7 @@ void kgrade_close(kgrade *engine)
     if (!engine)
         return;
     for (size_t i = 0; i < engine->n_slots; i++) {
-        spares_end(&engine->slots[i]);
+        spares_close(&engine->slots[i]);
         graves_wait(&engine->slots[i].graves);
     }
     sandbox_stop(engine->sandbox);

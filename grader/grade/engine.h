@@ -47,13 +47,39 @@ struct worker {
 #define SPARE_RECORDERS 2
 #define SPARE_REPLAYERS 2
 #define SPARE_JUDGES 1
-#define SPARES (SPARE_RECORDERS * (1 + PYTHON_MAX) + SPARE_REPLAYERS + SPARE_JUDGES)
+
+/* So long a spare is good for: less than it lives, so that no grade is cut short. */
+#define SPARE_KEEP_NS (19 * 3600 * IO_NS_PER_S)
+
+/* The recorders of each interpreter are a kind, from 0 on; then these.  It is the order in which they are started:
+ * frameworks take seconds to import. */
+enum spare_kind {
+    SPARE_PYTHON_JUDGE = PYTHON_MAX, /* of foreign tasks */
+    SPARE_REPLAYER,
+    SPARE_RECORDER,
+    SPARE_JUDGE,
+    SPARE_KINDS
+};
 
 /* A worker that was started ahead of time and waits for a grade.  It serves one; nothing of a candidate is in it. */
 struct spare {
-    enum device_step step;
-    const struct python *python; /* NULL: none; see worker_start */
-    struct worker worker;        /* jail NULL: a free place */
+    unsigned kind;
+    uint64_t started_ns;  /* CLOCK_MONOTONIC */
+    struct worker worker; /* jail NULL: a free place */
+};
+
+/* Those of a device; see spares.c. */
+struct spares {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct spare *items;
+    size_t n;       /* places, enough for all kinds */
+    unsigned users; /* grades under way */
+    /* Which kinds grades under way take; where spares are kept, those of all grades there were. */
+    bool asked[SPARE_KINDS];
+    unsigned owed[SPARE_KINDS]; /* how many the keeper is still to start */
+    pthread_t keeper;
+    bool has_keeper, stop;
 };
 
 /* What is known of a device's state; see health.h. */
@@ -97,9 +123,7 @@ struct device_slot {
     char target[32]; /* what the replayer says to compile for; may be "" */
     struct health health;
 
-    pthread_mutex_t spares_lock;
-    unsigned spares_users; /* grades under way, see spares_begin */
-    struct spare spares[SPARES];
+    struct spares spares;
 };
 
 /* A candidate compiled before.  Only the compiler's work is saved: a build runs in a jail of its own and is a function

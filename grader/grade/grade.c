@@ -128,7 +128,7 @@ int grade_source(kgrade *engine, const struct task *task, const struct device *d
     if (request->id)
         memcpy(g->id, request->id, KGRADE_ID_DIGITS);
     grade_choose_cases(g);
-    spares_begin(engine, g->slot, g->python); /* they get ready while the compiler works */
+    spares_begin(engine, g->slot, task, g->python); /* they get ready while the compiler works */
     /* What does not compile need not wait for the device. */
     int result = grade_build(g) ? conclude(g, -1, ret, err) : hold_device(g, true, ret, err);
     spares_over(engine, g->slot);
@@ -147,7 +147,7 @@ int grade_recording(kgrade *engine, const struct task *task, const struct device
     if (recording_write(g->recording, &g->public_recording, err))
         return -1;
     grade_choose_cases(g);
-    spares_begin(engine, g->slot, NULL);
+    spares_begin(engine, g->slot, task, NULL);
     int result = hold_device(g, false, ret, err);
     spares_over(engine, g->slot);
     return result;

@@ -108,16 +108,6 @@ static int run_kernel(kgrade *engine, struct device_slot *slot, struct finding *
 
 /* --- the check --- */
 
-/* What was started before the fault shares the device with it. */
-static void renew_spares(kgrade *engine, struct device_slot *slot)
-{
-    if (!slot->device->start_ahead)
-        return;
-    spares_end(slot);
-    /* The check takes its workers from these, and the others get ready meanwhile. */
-    spares_fill(engine, slot, NULL);
-}
-
 static void note(struct device_slot *slot, bool works, const struct finding *f, uint64_t start)
 {
     struct health *h = &slot->health;
@@ -139,17 +129,20 @@ static int check(kgrade *engine, struct device_slot *slot, struct finding *f)
     pthread_mutex_lock(&slot->lock);
     slot->health.checking = true;
     pthread_mutex_unlock(&slot->lock);
-    renew_spares(engine, slot);
+    spares_renew(engine, slot);
     int result = run_kernel(engine, slot, f);
     if (result && !strcmp(f->reason.code, "cancelled")) {
         pthread_mutex_lock(&slot->lock);
         slot->health.checking = false;
         pthread_mutex_unlock(&slot->lock);
+        spares_settle(engine, slot);
         return -1;
     }
     note(slot, result == 0, f, start);
     if (result)
         spares_end(slot);
+    else
+        spares_settle(engine, slot);
     return result;
 }
 
@@ -308,6 +301,7 @@ int kgrade_health_check(kgrade *engine, const char *device, bool (*go_on)(void *
     if (!slot)
         return -1;
     jails_ask_while_waiting(go_on, data);
+    spares_ask_all(engine, slot);
     int stopped = check_if_due(engine, slot);
     jails_ask_while_waiting(NULL, NULL);
     return stopped ? fail(err, "cancelled", NULL, "The check was cancelled.") : 0;

@@ -128,6 +128,23 @@ static json_t *correctness_json(const struct case_result *r)
     return json;
 }
 
+static json_t *speedup_json(const struct sampling *s)
+{
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:f}", "value", wire_number_json(s->speedup), "low",
+                  wire_number_json(s->low), "high", wire_number_json(s->high), "confidence", 0.95);
+    json_t *rounds = s->n_rounds ? json_array() : NULL;
+    for (size_t i = 0; i < s->n_rounds; i++)
+        json_array_append_new(rounds, json_pack("{s:o, s:o, s:o, s:b}", "value",
+                                                wire_number_json(s->rounds[i].speedup), "low",
+                                                wire_number_json(s->rounds[i].low), "high",
+                                                wire_number_json(s->rounds[i].high), "counts",
+                                                s->rounds[i].counts));
+    if (rounds)
+        json_object_set_new(json, "rounds", rounds);
+    return json;
+}
+
 json_t *case_result_json(const struct case_result *r, const struct task *task, const json_t *info)
 {
     bool hidden = r->task_case->kind == CASE_HIDDEN;
@@ -143,10 +160,7 @@ json_t *case_result_json(const struct case_result *r, const struct task *task, c
     const struct sampling *s = &r->sampling;
     json_object_set_new(json, "device_time", series_json(&s->candidate, s, info));
     json_object_set_new(json, "baseline", series_json(&s->baseline, s, info));
-    json_object_set_new(json, "speedup",
-                        json_pack("{s:o, s:o, s:o, s:f}", "value", wire_number_json(s->speedup),
-                                  "low", wire_number_json(s->low), "high",
-                                  wire_number_json(s->high), "confidence", 0.95));
+    json_object_set_new(json, "speedup", speedup_json(s));
     if (s->batch_replays)
         json_object_set_new(json, "guard",
                             json_pack("{s:I, s:o}", "replays", (json_int_t)s->batch_replays,

@@ -16,7 +16,8 @@ void slot_init(struct device_slot *slot, const struct device *device)
 {
     slot->device = device;
     pthread_mutex_init(&slot->lock, NULL);
-    pthread_mutex_init(&slot->spares_lock, NULL);
+    pthread_mutex_init(&slot->spares.lock, NULL);
+    condition_init(&slot->spares.changed);
     condition_init(&slot->served);
 }
 
@@ -25,7 +26,8 @@ void slot_destroy(struct device_slot *slot)
     json_decref(slot->ceilings);
     bytes_free(&slot->health_recording);
     pthread_cond_destroy(&slot->served);
-    pthread_mutex_destroy(&slot->spares_lock);
+    pthread_cond_destroy(&slot->spares.changed);
+    pthread_mutex_destroy(&slot->spares.lock);
     pthread_mutex_destroy(&slot->lock);
 }
 

@@ -7,18 +7,35 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../measure/batch.h"
+#include "../measure/rounds.h"
 #include "baseline.h"
 #include "state.h"
+
+static int feed(struct grade *g)
+{
+    return judge_feed(&g->judge, g->task, g->cases, g->n_cases, &g->candidate, &g->finding) ||
+                   judge_feed(&g->judge, g->task, g->cases, g->n_cases, &g->baseline, &g->finding)
+               ? -1
+               : 0;
+}
 
 static int open_judge(struct grade *g)
 {
     return judge_open(g->engine, g->device, replay_target(&g->candidate), g->task,
                       g->candidate.arena_fd, &g->judge, &g->finding) ||
-                   judge_feed(&g->judge, g->task, g->cases, g->n_cases, &g->candidate,
-                              &g->finding) ||
-                   judge_feed(&g->judge, g->task, g->cases, g->n_cases, &g->baseline, &g->finding)
+                   feed(g)
                ? -1
                : 0;
+}
+
+/* For a pair of replayers that has taken the place of another. */
+static int renew_judge(struct grade *g)
+{
+    if (!g->device->runs_in_replayer) { /* it may hold a reference on the device */
+        judge_close(&g->judge);
+        return open_judge(g);
+    }
+    return judge_move(&g->judge, g->candidate.arena_fd, &g->finding) || feed(g) ? -1 : 0;
 }
 
 static int decide(struct grade *g, struct case_result *r, const json_int_t *snapshots, size_t n)
@@ -181,9 +198,24 @@ static int load_baseline(struct grade *g, const struct task_case *c)
                : 0;
 }
 
-static int sample_case(struct grade *g, struct case_result *r)
+struct deciding {
+    struct grade *g;
+    struct case_result *r;
+};
+
+static int decide_early(void *data, const json_int_t *snapshots, size_t n, struct finding *f)
 {
-    uint64_t start = io_now();
+    const struct deciding *d = data;
+    (void)f; /* it is the grade's */
+    return decide(d->g, d->r, snapshots, n);
+}
+
+/* `rounds` NULL: all samples are of this pair of replayers.  Devices whose kernels run in the replayer, which are sampled in
+ * rounds, have no batches to check. */
+static int sample_case(struct grade *g, struct case_result *r, struct rounds *rounds)
+{
+    uint64_t start = io_now(), judged = g->step_ns[STEP_TIME_JUDGE];
+    struct deciding deciding = {g, r};
     const struct sampling_request request = {
         .options = &g->engine->options,
         .task = g->task,
@@ -193,12 +225,16 @@ static int sample_case(struct grade *g, struct case_result *r)
         .judge = &g->judge,
         .cold = roofline_is_cold(g->candidate.info),
         .bendable = g->device->runs_in_replayer,
-        .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns"))};
+        .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns")),
+        .decide = decide_early,
+        .data = &deciding};
     int result = replay_load(&g->candidate, g->task, r->task_case, &g->finding) ||
                  load_baseline(g, r->task_case) ||
-                 sampling_run(&request, &r->sampling, &g->finding) ||
-                 batch_check(&request, &r->sampling, &g->finding);
-    g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
+                 (rounds ? rounds_sample(rounds, &request, &r->sampling, &g->finding)
+                         : sampling_run(&request, &r->sampling, &g->finding) ||
+                               batch_check(&request, &r->sampling, &g->finding));
+    judged = g->step_ns[STEP_TIME_JUDGE] - judged;
+    g->step_ns[STEP_TIME_REPLAY] += io_now() - start - judged;
     if (result || decide(g, r, r->sampling.snapshots, r->sampling.n_snapshots))
         return -1;
     r->sampled = true;
@@ -222,18 +258,90 @@ static int note_device_state(struct grade *g, const char *when)
     return json_object_set_new(g->device_state, when, state);
 }
 
+/* Where each replayer has an arena of its own, candidate and baseline are measured in replayers with the same past: new ones,
+ * with the same arena, that have loaded the same cases in the same order.  A replayer that has run other shapes before is not
+ * the same machine (a runtime that keeps specialised code, or memory that lies elsewhere, made one of two equal kernels 20 %
+ * slower). */
+static int open_fresh_pair(struct grade *g)
+{
+    struct task_case benchmarks[GRADE_MAX_CASES];
+    size_t n = grade_benchmark_cases(g, benchmarks);
+    const struct baseline *baseline;
+    uint64_t start = io_now();
+    replay_close(&g->candidate);
+    replay_close(&g->baseline);
+    if (replay_open(g->engine, g->device, g->task, benchmarks, n, &g->candidate, &g->finding) ||
+        baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info, &baseline,
+                     &g->finding) ||
+        replay_open(g->engine, g->device, g->task, benchmarks, n, &g->baseline, &g->finding) ||
+        replay_confine(&g->candidate, &g->code, &g->finding) ||
+        replay_confine(&g->baseline, &baseline->code, &g->finding) ||
+        replay_give(&g->candidate, &g->public_recording, &g->finding) ||
+        replay_give(&g->baseline, &baseline->recording, &g->finding) || renew_judge(g))
+        return -1;
+    g->step_ns[STEP_TIME_BASELINE] += io_now() - start;
+    return 0;
+}
+
+static int sample_in_one(struct grade *g)
+{
+    for (size_t i = 0; i < g->n_public; i++)
+        if (g->cases[i].kind == CASE_BENCHMARK &&
+            (grade_proceed(g, "judging", i, g->n_public) || sample_case(g, &g->results[i], NULL)))
+            return -1;
+    return 0;
+}
+
+static bool wants_round(const struct grade *g, const struct rounds *rounds, size_t i)
+{
+    return g->cases[i].kind == CASE_BENCHMARK &&
+           rounds_want_more(&rounds[i], &g->results[i].sampling);
+}
+
+static bool want_round(const struct grade *g, const struct rounds *rounds)
+{
+    for (size_t i = 0; i < g->n_public; i++)
+        if (wants_round(g, rounds, i))
+            return true;
+    return false;
+}
+
+/* The pair for the first is open.  `rounds`: one for each public case. */
+static int sample_in_rounds(struct grade *g, struct rounds *rounds)
+{
+    for (size_t round = 0; want_round(g, rounds); round++) {
+        size_t n_rounds = round < ROUNDS_PLANNED ? ROUNDS_PLANNED : round + 1;
+        if (round && open_fresh_pair(g))
+            return -1;
+        for (size_t i = 0; i < g->n_public; i++)
+            if (wants_round(g, rounds, i) &&
+                (grade_proceed(g, "judging", round * g->n_public + i, n_rounds * g->n_public) ||
+                 sample_case(g, &g->results[i], &rounds[i])))
+                return -1;
+    }
+    return 0;
+}
+
+static int sample_cases(struct grade *g)
+{
+    if (!g->device->runs_in_replayer)
+        return sample_in_one(g);
+    struct rounds *rounds = calloc(g->n_public, sizeof *rounds);
+    if (!rounds)
+        return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "There is no memory for samples.");
+    int result = sample_in_rounds(g, rounds);
+    for (size_t i = 0; i < g->n_public; i++)
+        rounds_free(&rounds[i]);
+    free(rounds);
+    return result;
+}
+
 static int measure(struct grade *g)
 {
     graves_wait(&g->graves); /* of the candidate's host code nothing runs while it is timed */
-    if (note_device_state(g, "before"))
-        return -1;
-    for (size_t i = 0; i < g->n_public; i++) {
-        if (g->cases[i].kind != CASE_BENCHMARK)
-            continue;
-        if (grade_proceed(g, "judging", i, g->n_public) || sample_case(g, &g->results[i]))
-            return -1;
-    }
-    if (note_device_state(g, "after") || check_rooflines(g))
+    if (note_device_state(g, "before") || sample_cases(g) || note_device_state(g, "after") ||
+        check_rooflines(g))
         return -1;
     /* All figures are taken before one of them is doubted, so that the result shows them. */
     for (size_t i = 0; i < g->n_public; i++) {
@@ -253,29 +361,6 @@ static int measure(struct grade *g)
         return -1;
     }
     return 0;
-}
-
-/* Where each replayer has an arena of its own, candidate and baseline are measured in replayers with the same past: new ones,
- * with the same arena, that have loaded the same cases in the same order.  A replayer that has run other shapes before is not
- * the same machine (a runtime that keeps specialised code, or memory that lies elsewhere, made one of two equal kernels 20 %
- * slower). */
-static int open_fresh_pair(struct grade *g)
-{
-    struct task_case benchmarks[GRADE_MAX_CASES];
-    size_t n = grade_benchmark_cases(g, benchmarks);
-    const struct baseline *baseline;
-    judge_close(&g->judge);
-    replay_close(&g->candidate);
-    if (replay_open(g->engine, g->device, g->task, benchmarks, n, &g->candidate, &g->finding) ||
-        baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info, &baseline,
-                     &g->finding) ||
-        replay_open(g->engine, g->device, g->task, benchmarks, n, &g->baseline, &g->finding) ||
-        replay_confine(&g->candidate, &g->code, &g->finding) ||
-        replay_confine(&g->baseline, &baseline->code, &g->finding) ||
-        replay_give(&g->candidate, &g->public_recording, &g->finding) ||
-        replay_give(&g->baseline, &baseline->recording, &g->finding))
-        return -1;
-    return open_judge(g);
 }
 
 /* Everything but the recorders, before they are started: while processes die that have used a card, its driver keeps others
@@ -328,12 +413,8 @@ int grade_replay(struct grade *g)
     g->step_ns[STEP_TIME_REPLAY] += io_now() - start;
     if (check_correctness(g))
         return -1;
-    start = io_now();
-    if (!g->device->shares_arena) {
-        if (open_fresh_pair(g))
-            return -1;
-        g->step_ns[STEP_TIME_BASELINE] = io_now() - start;
-    }
+    if (!g->device->shares_arena && open_fresh_pair(g))
+        return -1;
     return measure(g) || grade_check_again(g) ? -1 : 0;
 }
 

@@ -15,16 +15,26 @@ int worker_start(kgrade *engine, const struct device *device, enum device_step s
 int worker_take(kgrade *engine, const struct device *device, enum device_step step,
                 const struct python *python, struct worker *ret, kgrade_error *err);
 
-/* Starts the spares of a device that are missing; they get ready by themselves.  A spare that cannot be started
- * is left out: whoever needs it will learn why.  Recorders are started for python (NULL: for shared objects), and where
- * spares are kept for all. */
-void spares_fill(kgrade *engine, struct device_slot *slot, const struct python *python);
+/* spares.c: workers of a device that are started ahead, where it says so.  They get ready by themselves; one that cannot be
+ * started is left out: whoever needs it will learn why. */
+int spares_open(kgrade *engine, struct device_slot *slot, kgrade_error *err);
+void spares_close(struct device_slot *slot);
 void spares_end(struct device_slot *slot);
 
-/* Around a grade, from before its build until it has given the device back: spares are there for it.  Afterwards they are
- * refilled where they are kept between grades, and else end with the last grade under way. */
-void spares_begin(kgrade *engine, struct device_slot *slot, const struct python *python);
+/* Around a grade, from before its build until it has given the device back: spares are there for it.  python: its
+ * candidate's; NULL: a shared object.  Afterwards they are refilled where they are kept between grades, and else end with
+ * the last grade under way. */
+void spares_begin(kgrade *engine, struct device_slot *slot, const struct task *task,
+                  const struct python *python);
 void spares_over(kgrade *engine, struct device_slot *slot);
+
+/* Replaces them all: what was started before a fault shares the device with it.  Those that a check of the device takes come
+ * first, and are there whether a grade is under way or not; spares_settle follows. */
+void spares_renew(kgrade *engine, struct device_slot *slot);
+void spares_settle(kgrade *engine, struct device_slot *slot);
+
+/* Where they are kept: from now on those of all kinds that the device and the tasks can have use for. */
+void spares_ask_all(kgrade *engine, struct device_slot *slot);
 
 /* How a request to a worker ended. */
 enum worker_answer {

@@ -15,6 +15,27 @@
 
 #define JUDGE_TIMEOUT_NS                                                                           \
     (300 * IO_NS_PER_S) /* a double-precision reference on one core can be slow */
+#define DEFAULT_JUDGE_BUDGET_S 600.0
+
+static double in_seconds(uint64_t ns)
+{
+    return (double)ns / (double)IO_NS_PER_S;
+}
+
+/* While the judge computes, nobody else gets the device. */
+static int blame_slowness(const struct judge_client *j, struct finding *f)
+{
+    finding_free(f);
+    finding_set(
+        f, KGRADE_INFRASTRUCTURE_ERROR, "judging_too_slow",
+        "Give the task smaller cases, or a faster reference or check; an operator can allow "
+        "more time.",
+        "Making the inputs and right answers of a grade, and comparing, took longer than "
+        "%.3g seconds in all.",
+        in_seconds(j->budget_ns));
+    f->retryable = false;
+    return -1;
+}
 
 /* What goes wrong in the task's own Python is its author's to mend, and told with what it printed. */
 static int blame_python(struct judge_client *j, const struct worker_outcome *o, struct finding *f)
@@ -28,7 +49,7 @@ static int blame_python(struct judge_client *j, const struct worker_outcome *o, 
         finding_free(f);
         finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, code, "Give the task smaller cases.",
                     "The task's Python did not answer within %.0f seconds.",
-                    (double)j->timeout_ns / (double)IO_NS_PER_S);
+                    in_seconds(j->timeout_ns));
     } else if (o->answer == WORKER_DIED) {
         finding_free(f);
         finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, code,
@@ -51,10 +72,15 @@ static int blame_python(struct judge_client *j, const struct worker_outcome *o, 
 static int request_with(struct judge_client *j, json_t *json, const char *blob, int fd,
                         struct worker_outcome *o, struct finding *f)
 {
-    worker_request(&j->worker, json, blob, blob ? strlen(blob) : 0, fd, io_now() + j->timeout_ns,
-                   o);
+    uint64_t start = io_now(), left = j->budget_ns > j->used_ns ? j->budget_ns - j->used_ns : 0;
+    bool is_last = left < j->timeout_ns;
+    worker_request(&j->worker, json, blob, blob ? strlen(blob) : 0, fd,
+                   start + (is_last ? left : j->timeout_ns), o);
+    j->used_ns += io_now() - start;
     if (o->answer == WORKER_ANSWERED)
         return 0;
+    if (o->answer == WORKER_LATE && is_last)
+        return blame_slowness(j, f);
     worker_fault(o, "judge", f);
     return j->foreign ? blame_python(j, o, f) : -1;
 }
@@ -99,10 +125,25 @@ static int send_task(struct judge_client *j, const struct task *task, int arena_
 
 /* --- foreign tasks --- */
 
+const struct python *judge_interpreter(const kgrade *engine)
+{
+    return engine->pythons.n ? &engine->pythons.items[0] : NULL;
+}
+
+/* A device's judge is a library for interpreters where its recorder is one. */
+bool judge_takes_python(const struct device *device)
+{
+    for (const struct device_language *l = device->languages; l->name; l++)
+        if (l->interpreted)
+            return true;
+    return false;
+}
+
 static const struct python *choose_python(kgrade *engine, struct finding *f)
 {
-    if (engine->pythons.n)
-        return &engine->pythons.items[0];
+    const struct python *python = judge_interpreter(engine);
+    if (python)
+        return python;
     finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "no_python",
                 "Name an interpreter that has what the task imports: --python, or `python` in the "
                 "settings.",
@@ -111,17 +152,15 @@ static const struct python *choose_python(kgrade *engine, struct finding *f)
     return NULL;
 }
 
-/* A device's judge is a library for interpreters where its recorder is one. */
 static int take_python(kgrade *engine, const struct device *device, const struct python *python,
                        struct judge_client *ret, struct finding *f)
 {
     kgrade_error err = {.code = ""};
     ret->foreign = true;
-    for (const struct device_language *l = device->languages; l->name; l++)
-        if (l->interpreted)
-            return worker_take(engine, device, STEP_JUDGE, python, &ret->worker, &err)
-                       ? finding_infrastructure(f, &err)
-                       : 0;
+    if (judge_takes_python(device))
+        return worker_take(engine, device, STEP_JUDGE, python, &ret->worker, &err)
+                   ? finding_infrastructure(f, &err)
+                   : 0;
     finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "device_without_python",
                 "Grade it on another device.",
                 "The %s device takes no task whose reference is in Python.", device->name);
@@ -153,7 +192,7 @@ int judge_describe(kgrade *engine, const struct device *device, const struct pyt
 {
     cleanup_judge struct judge_client judge = JUDGE_NONE;
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
-    judge.timeout_ns = JUDGE_TIMEOUT_NS;
+    judge.timeout_ns = judge.budget_ns = JUDGE_TIMEOUT_NS;
     if (take_python(engine, device, python, &judge, f))
         return -1;
     if (request_with(&judge, json_pack("{s:s}", "op", "describe"), problem, -1, &o, f)) {
@@ -164,7 +203,7 @@ int judge_describe(kgrade *engine, const struct device *device, const struct pyt
                            "Give it smaller cases, or describe it on the device that it is for.",
                            "Making the inputs and answers of all cases took longer than %.0f "
                            "seconds.",
-                           (double)judge.timeout_ns / (double)IO_NS_PER_S);
+                           in_seconds(judge.timeout_ns));
     }
     *ret = strndup((const char *)o.message.blob.data, o.message.blob.size);
     return *ret ? 0
@@ -243,8 +282,12 @@ int judge_open(kgrade *engine, const struct device *device, const char *target,
     kgrade_error err = {.code = ""};
     const struct bytes *library;
     struct reference *reference;
+    double budget_s = engine->options.judge_budget_s > 0 ? engine->options.judge_budget_s
+                                                         : DEFAULT_JUDGE_BUDGET_S;
     if (!ret->timeout_ns)
         ret->timeout_ns = JUDGE_TIMEOUT_NS;
+    if (!ret->budget_ns)
+        ret->budget_ns = (uint64_t)(budget_s * (double)IO_NS_PER_S);
     if (task->python)
         return open_python(engine, device, task, arena_fd, ret, f);
     if (build_reference(engine, task, &library, f) ||
@@ -256,6 +299,12 @@ int judge_open(kgrade *engine, const struct device *device, const char *target,
         send_library(ret, json_pack("{s:s}", "op", "reference"), library, f))
         return -1;
     return reference ? send_device_reference(engine, ret, reference, f) : 0;
+}
+
+int judge_move(struct judge_client *j, int arena_fd, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    return request(j, json_pack("{s:s}", "op", "move"), arena_fd, &o, f);
 }
 
 int judge_snapshot(struct judge_client *j, const struct task *task, const struct task_case *c,

@@ -8,7 +8,9 @@
 /* A judge at work for one arena.  Initialise with JUDGE_NONE. */
 struct judge_client {
     struct worker worker;
-    uint64_t timeout_ns;
+    uint64_t timeout_ns; /* of one answer */
+    uint64_t budget_ns;  /* of all answers, also of judges that follow in this one's place */
+    uint64_t used_ns;    /* of that, so far */
     int inputs_fd; /* of a foreign task: the memory file that it makes inputs in; -1: none yet */
     bool inputs_sent;
     bool foreign; /* it runs a task's Python, which may do anything */
@@ -19,11 +21,20 @@ struct judge_client {
         .worker = WORKER_NONE, .inputs_fd = -1                                                     \
     }
 
-/* `target`: as the device's replayer gave it, or "" where the device has no reference of its own.  A timeout_ns that is 0
- * becomes the default. */
+/* `target`: as the device's replayer gave it, or "" where the device has no reference of its own.  A timeout_ns or budget_ns
+ * that is 0 becomes the default.  When the budget is used up, this and all that follow fail with `judging_too_slow`. */
 int judge_open(kgrade *engine, const struct device *device, const char *target,
                const struct task *task, int arena_fd, struct judge_client *ret,
                struct finding *finding);
+
+/* The interpreter that runs the Python of foreign tasks; NULL: none is named. */
+const struct python *judge_interpreter(const kgrade *engine);
+
+/* Whether the device has a judge for them. */
+bool judge_takes_python(const struct device *device);
+
+/* The same judge for another arena of the same task, on a device without a reference of its own.  Snapshots that it holds stay. */
+int judge_move(struct judge_client *judge, int arena_fd, struct finding *finding);
 
 /* From now on a replayer gets the inputs of its samples from this judge, which makes them; nothing for a task that is not
  * foreign, and for a replayer that does not run.  `cases`: all that will be loaded.  The judge must outlive the replayer's

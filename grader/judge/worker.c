@@ -58,6 +58,16 @@ static int open_judge(struct judge *j, const json_t *request, int arena_fd, kgra
     return j->device->attach(arena_fd, &j->state, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
 }
 
+/* What a device keeps in its state besides the arena, a reference of its own, would be lost. */
+static int move_judge(struct judge *j, int arena_fd, kgrade_error *err)
+{
+    if (!j->state || j->on_device || arena_fd < 0)
+        return fail(err, "wire_invalid", NULL, "The judge was not ready for another arena.");
+    j->device->detach(j->state);
+    j->state = NULL;
+    return j->device->attach(arena_fd, &j->state, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
+}
+
 static int load_reference(struct judge *j, int fd, kgrade_error *err)
 {
     if (!j->task || j->host.call || host_reference_ready(&j->host))
@@ -350,6 +360,8 @@ static int serve(struct judge *j, const struct wire_message *message, const char
     int result = -1;
     if (!strcmp(op, "open"))
         result = open_judge(j, message->json, message->fd, &err);
+    else if (!strcmp(op, "move"))
+        result = move_judge(j, message->fd, &err);
     else if (!strcmp(op, "reference"))
         result = load_reference(j, message->fd, &err);
     else if (!strcmp(op, "describe"))

@@ -50,8 +50,7 @@ int batch_check(const struct sampling_request *request, struct sampling *ret, st
             ret->batch_ns = ns;
         }
         bool is_done = ns <= most_ns || i + 1 == BATCH_TRIES;
-        if (is_done && judge_snapshot(request->judge, request->task, request->task_case, seeds[0],
-                                      seeds[1], &ret->snapshots[ret->n_snapshots++], f))
+        if (is_done && sampling_keep_for_judge(request, seeds, ret, f))
             return -1;
     }
     if (least_ns > most_ns && ret->verdict == KGRADE_ACCEPTED)

@@ -156,6 +156,7 @@ class Recorder:
         self.task = self.function = self.called = None
         self.arguments, self.keywords = [], {}
         self.outputs, self.returns = [], False
+        self.shapes = []  # of a foreign task's outputs, as its reference returns them; None: as they are passed
         self.model = None  # of a foreign task that is one
 
     def fail(self, failure):
@@ -366,6 +367,7 @@ class Recorder:
         self.arguments = [data] if self.form() == "data" else list(data) if isinstance(data, tuple) else [data]
         outputs = build(variant["outputs"], leaf)
         self.outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
+        self.shapes = [one.get("shape") for one in variant["outputs"].get("tuple", [variant["outputs"]])]
         self.returns = True
 
     def bind(self, text):
@@ -395,9 +397,12 @@ class Recorder:
         if len(returned) != len(self.outputs):
             raise Failure("python_exception", f"The call returned {len(returned)} values; the task has {len(self.outputs)} outputs.",
                           "Return the outputs in the task's order, or take them as parameters and write into them.")
-        for output, value in zip(self.outputs, returned):
+        for i, (output, value) in enumerate(zip(self.outputs, returned)):
             if value is output:
                 continue
+            # A problem's reference may return what it passes in another shape, and the problem's own check wants that.
+            if self.shapes and self.shapes[i] is not None and list(getattr(value, "shape", [None])) == self.shapes[i]:
+                output = output.reshape(self.shapes[i])
             why = self.device.deliver(output, value)
             if why:
                 raise Failure("python_exception", f"The call returned {name_of(type(value))}: {why}.",

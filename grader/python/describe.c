@@ -6,7 +6,9 @@
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
+#include "../grade/jails.h"
 #include "../grade/slot.h"
+#include "../grade/telling.h"
 #include "../judge/judge.h"
 #include "../quote.h"
 #include "../task/task.h"
@@ -85,27 +87,41 @@ static char *read_problem(const char *folder, kgrade_error *err)
     return ret;
 }
 
-static int run(kgrade *engine, const struct device *device, const char *problem, char **ret,
-               kgrade_error *err)
+/* Holding the device: the problem may compute on it. */
+static int run_on_device(kgrade *engine, const struct device *device, const char *problem,
+                         struct telling *telling, char **ret, struct finding *f)
+{
+    struct device_slot *slot = engine_slot(engine, device);
+    if (telling_proceed(telling, "describing", 0, 1, f))
+        return -1;
+    if (slot_take(slot))
+        return telling_cancelled(telling, f);
+    int result = judge_describe(engine, device, &engine->pythons.items[0], problem, ret, f);
+    slot_give(slot);
+    /* What was sent to the caller to stop it may have reached the problem's process first. */
+    return result && !telling_again(telling) ? telling_cancelled(telling, f) : result;
+}
+
+static int run(kgrade *engine, const struct device *device, const char *problem,
+               struct telling *telling, char **ret, kgrade_error *err)
 {
     struct finding finding = {.log = NULL};
-    struct device_slot *slot = engine_slot(engine, device);
     if (engine->pythons.n == 0)
         return fail(err, "no_python", "Name one that has what the problem imports: --python.",
                     "The problem is in Python, and no interpreter is named.");
-    if (slot_take(slot))
-        return fail(err, "cancelled", NULL, "It was cancelled.");
-    int result = judge_describe(engine, device, &engine->pythons.items[0], problem, ret, &finding);
-    slot_give(slot);
-    if (result)
+    jails_ask_while_waiting(telling_again, telling);
+    int result = run_on_device(engine, device, problem, telling, ret, &finding);
+    jails_ask_while_waiting(NULL, NULL);
+    if (result && err)
         *err = finding.reason;
     finding_free(&finding);
     return result;
 }
 
 int kgrade_describe_task(kgrade *engine, const char *folder, const char *device_name,
-                         kgrade_error *err)
+                         kgrade_progress progress, void *data, kgrade_error *err)
 {
+    struct telling telling = {.progress = progress, .data = data, .what = "The description"};
     cleanup_free char *problem = NULL, *text = NULL, *path = NULL;
     cleanup_task struct task *task = NULL;
     const struct device *device = device_find(device_name ? device_name : DEFAULT_DEVICE);
@@ -114,7 +130,7 @@ int kgrade_describe_task(kgrade *engine, const char *folder, const char *device_
                     "There is no device \"%s\".", quote(device_name).text);
     problem = read_problem(folder, err);
     path = path_in(folder, "task.json", err);
-    if (!problem || !path || run(engine, device, problem, &text, err))
+    if (!problem || !path || run(engine, device, problem, &telling, &text, err))
         return -1;
     /* What problem.json says was only copied: the rules of task.json tell whether it can be. */
     return task_parse(text, strlen(text), path, &task, err) ||

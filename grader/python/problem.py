@@ -24,6 +24,7 @@ import traceback
 
 FOLDER = os.path.join(os.environ.get("TMPDIR", "/tmp"), "problem")
 DEFAULT_SEED = 42
+AHEAD = {"cuda": ["torch"]}  # what tasks import: where judges wait for one, they can have done that already
 LARGEST_SEED = 2**31 - 1  # of those that every generator takes
 MAX_MESSAGE = 1000
 MAX_DEPTH = 8
@@ -33,6 +34,7 @@ TORCH_TYPES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16":
                "float8_e5m2": "f8e5m2", "int8": "i8", "uint8": "u8", "int32": "i32", "int64": "i64", "bool": "bool"}
 NUMPY_TYPES = {name: kind for name, kind in TORCH_TYPES.items() if name != "bfloat16" and not name.startswith("float8")}
 FLOATS = {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"}
+NEAR_ELEMENTS = 1 << 24  # that are compared at a time: differences in double precision take several times the arrays' memory
 SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1, "i8": 1, "u8": 1, "i32": 4, "i64": 8, "bool": 1}
 
 
@@ -84,17 +86,29 @@ class Torch:
     def fresh(self, tensor):
         return tensor.detach().clone()
 
-    def write(self, tensor, address, size):
-        flat = tensor.detach().to("cpu").contiguous().reshape(-1)
-        ctypes.memmove(address, flat.data_ptr(), size)
+    def placed(self, tensor):
+        """A copy where the reference works."""
+        there = tensor.detach().to(self.device)
+        return self.fresh(there) if there.data_ptr() == tensor.data_ptr() else there
+
+    def at(self, address, kind, n):
+        """The memory itself: arrays of gigabytes are not copied on the way to a card."""
+        memory = (ctypes.c_char * (n * SIZES[kind])).from_address(address)
+        return self.torch.frombuffer(memory, dtype=self.types[kind])
+
+    def write(self, tensor, address):
+        if tensor.numel():
+            flat = tensor.detach().contiguous().reshape(-1)
+            self.at(address, self.kind(tensor), flat.numel()).copy_(flat)
 
     def read(self, address, kind, shape):
-        tensor = self.torch.empty(shape, dtype=self.types[kind])
-        ctypes.memmove(tensor.data_ptr(), address, tensor.numel() * SIZES[kind])
-        return tensor.to(self.device)
+        if 0 in shape:
+            return self.torch.empty(shape, dtype=self.types[kind], device=self.device)
+        tensor = self.at(address, kind, math.prod(shape)).reshape(shape)
+        return tensor.clone() if self.device == "cpu" else tensor.to(self.device)
 
     def widen(self, tensor, is_float):
-        return tensor.detach().to("cpu").to(self.torch.float64 if is_float else self.torch.int64)
+        return tensor.detach().to(self.torch.float64 if is_float else self.torch.int64)
 
     def double(self, tensor):
         return tensor.to(self.torch.float64) if self.kind(tensor) in FLOATS else tensor
@@ -103,16 +117,22 @@ class Torch:
         tensor.fill_(self.kind(tensor) == "bool" or 3)
 
     def same(self, a, b):
-        return a.shape == b.shape and a.dtype == b.dtype and self.torch.equal(self.bits(a), self.bits(b))
+        return a.shape == b.shape and a.dtype == b.dtype and self.torch.equal(self.bits(a), self.bits(b.to(a.device)))
 
     def bits(self, tensor):
-        flat = tensor.detach().to("cpu").contiguous().reshape(-1)
+        flat = tensor.detach().contiguous().reshape(-1)
         return flat.view(self.torch.uint8) if flat.numel() else flat
 
     def near(self, a, b, tolerance):
+        if a.shape != b.shape:
+            return False
+        parts = (x.detach().reshape(-1).split(NEAR_ELEMENTS) for x in (a, b.to(a.device)))
+        return all(self.is_near(x, y, tolerance) for x, y in zip(*parts))
+
+    def is_near(self, a, b, tolerance):
         a, b = (self.widen(x, self.kind(x) in FLOATS) for x in (a, b))
         bound = tolerance["absolute"] + tolerance["relative"] * b.abs()
-        return a.shape == b.shape and bool(((a == b) | ((a - b).abs() <= bound) | (a.isnan() & b.isnan())).all())
+        return bool(((a == b) | ((a - b).abs() <= bound) | (a.isnan() & b.isnan())).all())
 
 
 class Numpy:
@@ -137,9 +157,12 @@ class Numpy:
     def fresh(self, array):
         return array.copy(order="K")
 
-    def write(self, array, address, size):
+    def placed(self, array):
+        return self.fresh(array)
+
+    def write(self, array, address):
         flat = self.numpy.ascontiguousarray(array)
-        ctypes.memmove(address, flat.ctypes.data, size)
+        ctypes.memmove(address, flat.ctypes.data, flat.nbytes)
 
     def read(self, address, kind, shape):
         name = next(name for name, known in NUMPY_TYPES.items() if known == kind)
@@ -316,6 +339,8 @@ class Problem:
         self.reference = self.find(about["reference"])
         self.check = self.find(about["check"]) if about.get("check") else None
         self.model = None
+        self.place = self.card()
+        self.is_placed = False
         try:
             parameters = inspect.signature(self.make).parameters.values()
             self.takes_seed = any(p.name == "seed" or p.kind is p.VAR_KEYWORD for p in parameters)
@@ -347,17 +372,42 @@ class Problem:
                           "Name the functions as the file does.")
         return function
 
+    def card(self):
+        """Where a generator's tensors are to be made that says nothing of it; None: in the host's memory."""
+        torch = sys.modules.get("torch")
+        if torch and self.arrays.known[0].device == "cuda" and hasattr(torch.device, "__enter__"):
+            return torch.device("cuda")
+        return None
+
+    def made(self, seed, keywords):
+        """What the generator gives.  A card draws gigabytes in milliseconds, and the host in seconds for each sample; a generator that
+        does not take that (a generator of random numbers of the host's) is left where it is, from its first call on."""
+        seed_everything(seed)
+        if not self.place:
+            return self.run("generator of inputs", self.make, **keywords)
+        try:
+            with self.place:
+                data = self.make(**keywords)
+            self.is_placed = True
+            return data
+        except BaseException as error:
+            if self.is_placed:
+                raise self.raised("generator of inputs", error)
+        self.place = None
+        return self.made(seed, keywords)
+
+    def raised(self, what, error):
+        return Failure("reference_failed", f"The task's {what} raised {words(error)}", "Mend the task's Python.")
+
     def run(self, what, function, *arguments, **keywords):
         try:
             return function(*arguments, **keywords)
         except BaseException as error:
-            raise Failure("reference_failed", f"The task's {what} raised {words(error)}", "Mend the task's Python.")
+            raise self.raised(what, error)
 
     def data(self, values, seed):
         seed %= self.about.get("seeds", LARGEST_SEED) + 1
-        seed_everything(seed)
-        keywords = {**values, "seed": seed} if self.takes_seed else dict(values)
-        data = self.run("generator of inputs", self.make, **keywords)
+        data = self.made(seed, {**values, "seed": seed} if self.takes_seed else dict(values))
         return tuple(data) if self.about["form"] != "data" and isinstance(data, list) else data
 
     def init(self):
@@ -456,8 +506,7 @@ class Judge:
             raise unsupported(f"{name} has another shape or type than when the task was described.", "Describe the task again.")
         if wide:
             value = library.widen(value, buffer["dtype"] in FLOATS)
-        size = 8 if wide else SIZES[buffer["dtype"]]
-        library.write(value, buffer["address"], size * math.prod(buffer["shape"]))
+        library.write(value, buffer["address"])
 
     def read(self, name, buffer, double):
         library = self.libraries[name]
@@ -511,6 +560,14 @@ class Judge:
         return CHECK_RIGHT if is_right(answer) else CHECK_WRONG
 
 
+def import_ahead(device):
+    for name in AHEAD.get(device, ()):
+        try:
+            importlib.import_module(name)
+        except Exception:  # whoever needs it will learn why
+            pass
+
+
 def main():
     os.environ.pop("LD_PRELOAD", None)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # problems ask PyTorch for what can be repeated
@@ -522,6 +579,7 @@ def main():
     library.kgrade_python_tell.argtypes = [ctypes.c_char_p]
     library.kgrade_python_answer.argtypes = [ctypes.c_int]
     library.kgrade_python_judge_main.argtypes = [ctypes.POINTER(Side)]
+    import_ahead(sys.argv[3])
     judge = Judge(library, sys.argv[3])
     types = dict(Side._fields_)
     side = Side(**{name: types[name](getattr(judge, name)) for name in types})

@@ -1,7 +1,8 @@
 /*
  * AgentKernelArena's tasks: the config.yaml files of a checkout, in either version of their schema.
  *
- * Each task is an entry, its initial candidate, so that a plan tells what there is and what it would take.
+ * Each task is an entry, its initial candidate, so that a plan tells what there is and what it would take.  Those that can be carried
+ * (arena_problem.c) are graded.
  */
 #define _GNU_SOURCE
 #include "arena_configs.h"
@@ -68,18 +69,25 @@ static int take_config(const char *root, const char *below, const char *board,
         fail_set(&why, "bad_config", NULL, "Its config.yaml has no %s.", missing);
     const char *language = config ? language_of(config) : "python";
     bool amd = arena_is_for_amd(language) || arena_is_for_amd(below);
+    struct regrade_carried carried = {.skip_code = amd ? "needs_amd" : "needs_python",
+                                      .skip_message = amd ? arena_needs_amd : arena_needs_python};
+    if (!why.code[0] && !amd && !strcmp(language, "triton") &&
+        arena_carry(folder, config, sink, &carried, err))
+        return -1;
+    const char *candidate = carried.task ? arena_first_candidate() : NULL;
     const struct regrade_entry entry = {
         .id = label,
         .board = board,
         .problem = label,
         .files = config_name,
-        .language = language,
-        .skip_code = why.code[0] ? "bad_config"
-                     : amd       ? "needs_amd"
-                                 : "needs_python",
-        .skip_message = why.code[0] ? why.message
-                        : amd       ? arena_needs_amd
-                                    : arena_needs_python,
+        .language = candidate ? "python" : language,
+        .task = carried.task,
+        .device = carried.device,
+        .source = candidate,
+        .source_size = candidate ? strlen(candidate) : 0,
+        .note = candidate ? "The problem's own reference is the candidate." : NULL,
+        .skip_code = why.code[0] ? "bad_config" : carried.skip_code,
+        .skip_message = why.code[0] ? why.message : carried.skip_message,
         .original = {.value = NAN, .unit = "points", .row = config},
     };
     return sink->take(sink->data, &entry, err);

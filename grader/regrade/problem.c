@@ -76,6 +76,7 @@ bool regrade_imports(const char *text, const char *file)
 
 static const char loader[] = "\"\"\"A problem's own files as one module.\"\"\"\n"
                              "\n"
+                             "import linecache\n"
                              "import sys\n"
                              "import types\n"
                              "\n"
@@ -83,6 +84,9 @@ static const char loader[] = "\"\"\"A problem's own files as one module.\"\"\"\n
                              "\n"
                              "for name, text in FILES.items():\n"
                              "    module = sys.modules[name[:-3]] = types.ModuleType(name[:-3])\n"
+                             "    # Compilers of kernels look their lines up.\n"
+                             "    linecache.cache[name] = len(text), None, "
+                             "text.splitlines(True), name\n"
                              "    exec(compile(text, name, \"exec\"), module.__dict__)\n"
                              "\n"
                              "%s\n";

@@ -107,6 +107,27 @@ def frameworks():
     return "".join(c["detail"] for c in check_of(PYTHON))
 
 
+def load(name):
+    """A module of grader/python: "problem" is the judge's Python half, "boot" the recorder's."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(SOURCE_DIR, "grader", "python", f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Place:
+    """Where tensors are made while it is entered, as torch.device is one."""
+
+    def __init__(self):
+        self.is_entered = False
+
+    def __enter__(self):
+        self.is_entered = True
+
+    def __exit__(self, *error):
+        self.is_entered = False
+
+
 FOREIGN = os.path.join(SOURCE_DIR, "tests", "foreign")
 WITH_PYTHON = ("--python", PYTHON, "--isolation", "reduced")
 
@@ -148,6 +169,7 @@ class Foreign(Case):
         for code, changes in {
             "inputs_fixed": [(drawing, "default_rng(seed)", "default_rng(1)")],
             "inputs_random": [(drawing, "default_rng(seed)", "default_rng()")],
+            "answers_fixed": [(reference, "    output[...] =", "    output[...] = 3 + 1e-7 * x  #")],
             "reference_random": [(reference, "* x + y", "* x + numpy.random.default_rng().random()")],
             "reference_failed": [(reference, "    output[...]", "    raise ValueError('not today')\n    output[...]")],
             "inputs_unsupported": [(reference, '{"factor": 2.0}', "object()")],
@@ -202,9 +224,7 @@ class Foreign(Case):
         self.assertEqual(task["workspace_bytes"], 2 * 4 * 2 * 257 + 2**20)  # for the outputs of two calls
 
     def test_answers_of_checks(self):
-        spec = importlib.util.spec_from_file_location("problem", os.path.join(SOURCE_DIR, "grader", "python", "problem.py"))
-        problem = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(problem)
+        problem = load("problem")
         for answer in (True, (True, "close"), "", 1):
             self.assertTrue(problem.is_right(answer))
         for answer in (False, (False, ""), "far off", 0, ("far off",)):
@@ -212,6 +232,63 @@ class Foreign(Case):
         for answer in (None, (), [True], 1.0, object()):
             with self.assertRaises(problem.Failure):
                 problem.is_right(answer)
+
+    def test_an_output_in_another_shape(self):
+        """That of the reference is as good as that of the array that was passed; no other is."""
+        boot, delivered = load("boot"), []
+        recorder = boot.Recorder(None, None)
+
+        class Array:
+            def __init__(self, *shape):
+                self.shape = shape
+
+            def reshape(self, shape):
+                return Array(*shape)
+
+        class Device:
+            @staticmethod
+            def deliver(output, returned):
+                delivered.append((output.shape, getattr(returned, "shape", None)))
+                return None if output.shape == delivered[-1][1] else "it is not"
+
+        recorder.device, recorder.outputs = Device, [Array(1)]
+        for shapes, returned, right in (
+                ([[]], Array(), True), ([[]], Array(1), True), ([[]], Array(2), False), ([[]], 1.5, False),
+                ([None], Array(1), True), ([None], Array(), False), ([], Array(1), True)):
+            recorder.shapes = shapes
+            if right:
+                recorder.deliver(returned)
+            else:
+                self.assertRaises(boot.Failure, recorder.deliver, returned)
+        self.assertEqual(delivered[0], ((), ()))
+
+    def test_where_inputs_are_made(self):
+        """On a card from the first call on, or never there."""
+        problem, card, calls = load("problem"), Place(), []
+        generator = problem.Problem.__new__(problem.Problem)
+        generator.is_placed, generator.place = False, card
+
+        def make(size, fails_there=False):
+            calls.append((size, card.is_entered))
+            if size < 0 or card.is_entered and fails_there:
+                raise ValueError("not there")
+            return size
+
+        def made(*values):
+            return generator.made(1, dict(zip(("size", "fails_there"), values)))
+
+        generator.make = make
+        self.assertEqual(made(1), 1)
+        with self.assertRaises(problem.Failure) as raised:
+            made(2, True)
+        self.assertEqual((raised.exception.code, calls), ("reference_failed", [(1, True), (2, True)]))
+        self.assertIn("ValueError: not there", raised.exception.message)
+        calls.clear()
+        generator.is_placed = False
+        self.assertEqual([made(3, True), made(4)], [3, 4])
+        self.assertEqual(calls, [(3, True), (3, False), (4, False)])
+        with self.assertRaises(problem.Failure):
+            made(-1)
 
     def test_an_output_whose_contents_count(self):
         _, task = self.describe("blend_rows", [

@@ -60,6 +60,76 @@ def custom_kernel(data):
     return y
 """,
 }
+# What a problem's reference asks PyTorch for, as its baseline for CUDA: nothing that reads from the host or waits in later calls.
+TRY_BASELINE = """
+import runpy, sys, types
+try:
+    import torch
+    counted = torch.tensor([3, 1, 3], dtype=torch.uint8)
+except ImportError:
+    torch, counted = types.ModuleType("torch"), None
+    torch.tensor, torch.bincount = lambda data, **how: [data, how], lambda values, weights, minlength: None
+sys.modules["torch"] = torch
+runpy.run_path(sys.argv[1])
+a = torch.tensor([1.5], device="cpu")
+assert torch.tensor([1.5], device="cpu") is a and torch.tensor([2.5], device="cpu") is not a
+if counted is not None:
+    assert torch.bincount(counted, minlength=5).tolist() == [0, 1, 0, 2, 0]
+    assert torch.bincount(counted).tolist() == [0, 1, 0, 2]
+"""
+# A task of AgentKernelArena, and what is asked of what becomes of it: other inputs for each seed, and what the kernel writes.
+ARENA_TASK = {
+    "config.yaml": """
+source_file_path: [source/double.py]
+target_kernel_functions: [double_kernel]
+compile_command: [python3 scripts/task_runner.py compile]
+correctness_command: [python3 scripts/task_runner.py correctness]
+task_type: triton2triton
+""",
+    "source/double.py": """
+def _choose():
+    return 2
+
+def double(x, factor, *, scale, kind):
+    assert kind is x.dtype
+    x *= factor * scale
+    return x, x.sum(0)
+""",
+    "scripts/task_runner.py": """
+TEST_SHAPES = [(2, 3), (4, 5)]
+
+def load_module():
+    raise ValueError("no kernel of its own is loaded")
+
+def run_correctness():
+    import torch
+    try:
+        kernel = load_module()
+        for i, (rows, cols) in enumerate(TEST_SHAPES):
+            torch.manual_seed(42 + i)
+            x = torch.randn(rows, cols)
+            got = kernel.double(x, kernel._choose(), scale=1.5, kind=torch.float32)
+        return True, None
+    except Exception as error:
+        return False, str(error)
+""",
+}
+TRY_ARENA = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch, arena
+first, again, other, large = arena.generate(0, 1), arena.generate(0, 1), arena.generate(0, 2), arena.generate(-1, 1)
+assert first[0] == "double" and first[1] == [0] and first[3] == {"scale": 1.5, "kind": "torch.float32"}, first
+(x, factor), (y, _), (z, _) = first[2], again[2], other[2]
+assert factor == 2 and x.shape == (2, 3) and large[2][0].shape == (4, 5)
+assert torch.equal(x, y) and not torch.equal(x, z)
+written, total = arena.answer(first)
+assert written is x and torch.equal(x, 3 * y) and torch.equal(total, x.sum(0))
+torch.manual_seed(43)
+a = torch.randn(3)
+torch.manual_seed(43)
+assert torch.equal(a, torch.randn(3))
+"""
 PATIENCE_S = 300
 MANY, SLOW = 5, 4
 
@@ -143,6 +213,25 @@ class Regrade(Case):
         again = self.regrade(problem, *python)
         self.assertNotIn("Running the problem", again.stderr)
         self.assertIn("Nothing was left to grade", again.stdout)
+        baseline = os.path.join(self.out, "tasks", "gpumode_scale_py", "baseline.cuda.py")
+        tried = subprocess.run([PYTHON, "-c", TRY_BASELINE, baseline], capture_output=True, text=True)
+        self.assertEqual(tried.returncode, 0, tried.stderr)
+
+    def test_arena(self):
+        task = os.path.join(self.board, "tasks", "triton2triton", "double")
+        for name, text in ARENA_TASK.items():
+            os.makedirs(os.path.dirname(os.path.join(task, name)), exist_ok=True)
+            with open(os.path.join(task, name), "w") as f:
+                f.write(text)
+        self.regrade(self.board, "--plan", "--python", PYTHON)
+        folder = os.path.join(self.out, "tasks", "arena_double")
+        if subprocess.run([PYTHON, "-c", "import torch"], capture_output=True).returncode:
+            self.skipTest("Debian's Python has no PyTorch; install python3-torch")
+        tried = subprocess.run([PYTHON, "-c", TRY_ARENA, folder], capture_output=True, text=True)
+        self.assertEqual(tried.returncode, 0, tried.stderr)
+        baseline = ["-c", "import runpy, sys; assert runpy.run_path(sys.argv[1])['custom_kernel']", os.path.join(folder, "baseline.cuda.py")]
+        tried = subprocess.run([PYTHON, *baseline], capture_output=True, text=True)
+        self.assertEqual(tried.returncode, 0, tried.stderr)
 
     def test_grading_and_going_on(self):
         self.put_board()

@@ -4,14 +4,17 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
+import unittest
 import uuid
 
-from common import BRIEFLY, EXAMPLE, KGRADE, TIMEOUT_S, Case, main, processes_of
+from common import BRIEFLY, EXAMPLE, KGRADE, SOURCE_DIR, TIMEOUT_S, Case, main, processes_of
 
+PYTHON = "/usr/bin/python3"
 GRADE = ["grade", EXAMPLE, "--task", "vector_add", *BRIEFLY]
 
 
@@ -72,27 +75,43 @@ class Progress(Case):
 
 
 class Interrupt(Case):
-    def assert_stopped(self, stop):
+    def assert_stopped(self, stop, command, until, says):
+        """Stopped when the line shows `until`, it says so, and nothing of it is left."""
         with tempfile.TemporaryDirectory() as folder:
             marker = f"KGRADE_TEST_RUN={uuid.uuid4()}"
             name, value = marker.split("=")
-            terminal = Terminal([*GRADE, "--precision", "0.000001", "--max-samples", "100000"],
-                                {name: value, "TMPDIR": folder})
-            terminal.read_until(r"replaying|judging")
+            terminal = Terminal(command, {name: value, "TMPDIR": folder})
+            terminal.read_until(until)
             stop(terminal)
             self.assertEqual(terminal.wait(), -signal.SIGINT, terminal.text)
-            self.assertIn("Stopped; nothing was graded.", terminal.text)
+            self.assertIn(says, terminal.text)
             deadline = time.monotonic() + TIMEOUT_S
             while processes_of(marker) and time.monotonic() < deadline:
                 time.sleep(0.05)
             self.assertEqual(processes_of(marker), [])
             self.assertEqual(os.listdir(folder), [])
 
+    def assert_grade_stopped(self, stop):
+        self.assert_stopped(stop, [*GRADE, "--precision", "0.000001", "--max-samples", "100000"], r"replaying|judging",
+                            "Stopped; nothing was graded.")
+
     def test_one_process(self):
-        self.assert_stopped(lambda terminal: os.kill(terminal.process.pid, signal.SIGINT))
+        self.assert_grade_stopped(lambda terminal: os.kill(terminal.process.pid, signal.SIGINT))
 
     def test_the_whole_group_as_a_terminal_does(self):
-        self.assert_stopped(lambda terminal: os.killpg(terminal.process.pid, signal.SIGINT))
+        self.assert_grade_stopped(lambda terminal: os.killpg(terminal.process.pid, signal.SIGINT))
+
+    @unittest.skipUnless(os.path.exists(PYTHON), "there is no " + PYTHON)
+    def test_a_description(self):
+        with tempfile.TemporaryDirectory() as parent:
+            problem = shutil.copytree(os.path.join(SOURCE_DIR, "tests", "foreign", "blend_rows"), os.path.join(parent, "p"))
+            with open(os.path.join(problem, "reference.py"), "w") as f:
+                f.write("import time\ntime.sleep(10**6)\n")
+            command = ["describe-task", problem, "--python", PYTHON, "--isolation", "reduced"]
+            for send in (os.kill, os.killpg):
+                with self.subTest(send.__name__):
+                    self.assert_stopped(lambda terminal: send(terminal.process.pid, signal.SIGINT), command, "describing",
+                                        "The description was cancelled. [cancelled]")
 
 
 if __name__ == "__main__":

@@ -61,6 +61,10 @@ class Mistakes(Case):
         for value in ["", "0", "-1", "1.5", "x", "4294967296", "99999999999999999999999"]:
             self.assert_mistake([*grade, "--max-samples", value], "--max-samples takes a whole number")
         self.assert_mistake([*grade, "--isolation", "ful"], "did you mean full?")
+        for value in ["", "0", "-1", "1.5", "x", "17", "99999999999999999999999"]:
+            self.assert_mistake(["regrade", "--python-spares", value], "--python-spares takes a whole number from 1 to 16")
+        self.assert_mistake(["regrade", "--python-spares", "16", "--server", "http://127.0.0.1:1"], "is for grading on this machine")
+        self.assert_mistake([*grade, "--python-spares", "2"], "There is no option --python-spares")
 
     def test_arguments(self):
         self.assert_mistake(["grade"], "")

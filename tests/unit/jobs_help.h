@@ -338,4 +338,16 @@ static inline void assert_cancelled(struct job *job, const char *code)
     store_row_free(&row);
 }
 
+/* A submission of this owner is turned away with the code.  owner_queue 0: as the options say. */
+static inline void assert_not_taken(const char *owner, unsigned owner_queue, const char *code)
+{
+    struct jobs_request request = request_of(owner, "0 accepted");
+    struct job *job;
+    kgrade_error err = {.code = ""};
+    request.owner_queue = owner_queue;
+    assert_int_equal(jobs_submit(jobs, &request, &job, &err), -1);
+    assert_string_equal(err.code, code);
+    assert_true(err.message[0] && err.hint[0]);
+}
+
 #endif

@@ -2,74 +2,10 @@
  * Health of a device: checks, quarantine, and whose turn it is.  The device is OpenCL's; it is broken by putting another
  * program in the place of its replayer, in an installation of the test's own.
  */
-#define _GNU_SOURCE
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "engine_help.h"
 
-#include <cmocka.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "grader/grade/grade.h"
 #include "grader/grade/health.h"
 #include "grader/grade/jails.h"
-#include "grader/grade/slot.h"
-#include "grader/grade/workers.h"
-#include "sandbox/base/io.h"
-
-#define SKIPPED 77
-#define TASK "vector_add"
-#define PATIENCE_NS (60 * IO_NS_PER_S)
-
-static char folder[64];
-
-static void copy_program(const char *from, const char *name)
-{
-    char path[256];
-    struct bytes data = {0};
-    assert_int_equal(io_read_file(from, 1u << 30, &data, NULL), 0);
-    snprintf(path, sizeof path, "%s/libexec/kgrade/%s", folder, name);
-    assert_int_equal(io_write_file(path, data.data, data.size, NULL), 0);
-    assert_int_equal(chmod(path, 0755), 0);
-    bytes_free(&data);
-}
-
-static void install(const char *name)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/libexec/kgrade/%s", KGRADE_BUILD_DIR, name);
-    copy_program(path, name);
-}
-
-/* Vector addition with cases that take no time. */
-static void make_task(void)
-{
-    static const char *const parts[] = {"statement.md", "reference.c", "baseline.opencl.c"};
-    char path[256], original[4096];
-    snprintf(path, sizeof path, "%s/tasks/" TASK, folder);
-    assert_int_equal(io_make_dirs(path, NULL), 0);
-    json_t *task = json_load_file(KGRADE_SOURCE_DIR "/tasks/" TASK "/task.json", 0, NULL);
-    assert_int_equal(json_object_set_new(task, "cases",
-                                         json_pack("{s:[{s:i}, {s:i}], s:[{s:i}]}", "correctness",
-                                                   "n", 1000, "n", 31, "benchmark", "n", 65536)),
-                     0);
-    snprintf(path, sizeof path, "%s/tasks/" TASK "/task.json", folder);
-    assert_int_equal(json_dump_file(task, path, 0), 0);
-    json_decref(task);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        snprintf(original, sizeof original, "%s/tasks/" TASK "/%s", KGRADE_SOURCE_DIR, parts[i]);
-        snprintf(path, sizeof path, "%s/tasks/" TASK "/%s", folder, parts[i]);
-        assert_int_equal(symlink(original, path), 0);
-    }
-}
 
 static void break_device(void)
 {
@@ -81,47 +17,9 @@ static void mend_device(void)
     install("kgrade-replay-opencl");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    static const char *const programs[] = {"kgrade-spawner", "kgrade-record-opencl",
-                                           "kgrade-replay-opencl", "kgrade-judge-opencl"};
-    char path[128];
-    strcpy(folder, "/tmp/test-health.XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/libexec/kgrade", folder);
-    assert_int_equal(io_make_dirs(path, NULL), 0);
-    assert_int_equal(chmod(path, 0755), 0);
-    *strrchr(path, '/') = 0;
-    assert_int_equal(chmod(path, 0755), 0);
-    assert_int_equal(chmod(folder, 0755), 0);
-    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
-        install(programs[i]);
-    make_task();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return io_remove_tree(folder, NULL);
-}
-
 static kgrade *open_engine(bool keep_spares)
 {
-    char tasks[128];
-    snprintf(tasks, sizeof tasks, "%s/tasks", folder);
-    const kgrade_options options = {.prefix = folder,
-                                    .tasks = tasks,
-                                    .allow_reduced = true,
-                                    .keep_spares = keep_spares,
-                                    .max_samples = 20,
-                                    .max_seconds = 0.2};
-    kgrade *engine = NULL;
-    kgrade_error err = {.code = ""};
-    if (kgrade_open(&options, &engine, &err))
-        fail_msg("%s: %s", err.code, err.message);
-    return engine;
+    return open_engine_with((kgrade_options){.keep_spares = keep_spares});
 }
 
 static bool never(void *data)
@@ -169,66 +67,7 @@ static bool was_checked(kgrade *engine)
 
 /* --- grades --- */
 
-static char *honest_source(const char *more)
-{
-    struct bytes source = {0};
-    assert_int_equal(io_read_file(KGRADE_SOURCE_DIR "/tasks/" TASK "/baseline.opencl.c", 1u << 20,
-                                  &source, NULL),
-                     0);
-    char *text = malloc(source.size + strlen(more) + 1);
-    memcpy(text, source.data, source.size);
-    strcpy(text + source.size, more);
-    bytes_free(&source);
-    return text;
-}
-
 #define CRASH "\n__attribute__((constructor)) static void crash(void) { __builtin_trap(); }\n"
-
-/* The result, on a device that need not be registered. */
-static json_t *grade_on(kgrade *engine, const struct device *device, const char *more)
-{
-    char *source = honest_source(more);
-    const kgrade_request request = {
-        .source = source, .source_size = strlen(source), .id = "0123456789abcdef0123456789abcdef"};
-    kgrade_result *result = NULL;
-    kgrade_error err = {.code = ""};
-    if (grade_source(engine, task_set_find(engine->tasks, TASK), device, &device->languages[0],
-                     &request, NULL, NULL, &result, &err))
-        fail_msg("%s: %s", err.code, err.message);
-    json_t *json = json_loads(kgrade_result_json(result), 0, NULL);
-    kgrade_result_free(result);
-    free(source);
-    assert_string_equal(json_string_value(json_object_get(json, "id")),
-                        "0123456789abcdef0123456789abcdef");
-    return json;
-}
-
-static void assert_right(kgrade *engine, const struct device *device)
-{
-    json_t *json = grade_on(engine, device, "");
-    const char *verdict = json_string_value(json_object_get(json, "verdict"));
-    /* A busy machine is not what is tested here. */
-    if (strcmp(verdict, "accepted") && strcmp(verdict, "unresolved") && strcmp(verdict, "suspect"))
-        fail_msg("%s: %s", verdict,
-                 json_string_value(json_object_get(json_object_get(json, "reason"), "message")));
-    json_decref(json);
-}
-
-/* Returns whether the compiler ran. */
-static bool assert_fails(kgrade *engine, const struct device *device, const char *more,
-                         const char *verdict, const char *code)
-{
-    json_t *json = grade_on(engine, device, more);
-    const json_t *reason = json_object_get(json, "reason");
-    assert_string_equal(json_string_value(json_object_get(json, "verdict")), verdict);
-    if (code)
-        assert_string_equal(json_string_value(json_object_get(reason, "code")), code);
-    if (!strcmp(verdict, "infrastructure_error"))
-        assert_true(json_is_true(json_object_get(reason, "retryable")));
-    bool built = json_number_value(json_object_get(json_object_get(json, "steps"), "build_ms")) > 0;
-    json_decref(json);
-    return built;
-}
 
 static void set_checked(kgrade *engine, const struct device *device, uint64_t ns)
 {
@@ -367,28 +206,12 @@ static void a_device_that_is_not_there_from_the_beginning_is_quarantined(void **
 
 /* --- a device on which faults stay --- */
 
-/* OpenCL's, as if it were one. */
-static struct device sticky_device(bool start_ahead)
-{
-    struct device device = *device_find("opencl");
-    device.fault_is_sticky = true;
-    device.start_ahead = start_ahead;
-    return device;
-}
-
-static void put_device(kgrade *engine, const struct device *device)
-{
-    for (size_t i = 0; i < engine->n_slots; i++)
-        if (!strcmp(engine->slots[i].device->name, "opencl"))
-            engine->slots[i].device = device;
-}
-
 static void where_faults_stay_a_crash_is_followed_by_a_check(void **state)
 {
     (void)state;
     for (int ahead = 0; ahead <= 1; ahead++) {
         kgrade *engine = open_engine(true);
-        const struct device device = sticky_device(ahead), *opencl = device_find("opencl");
+        const struct device device = opencl_as(true, ahead), *opencl = device_find("opencl");
         put_device(engine, &device);
         assert_fails(engine, &device, CRASH, "runtime_error", NULL);
         put_device(engine, opencl);
@@ -409,7 +232,7 @@ static void without_spares_the_next_grade_makes_the_check(void **state)
 {
     (void)state;
     kgrade *engine = open_engine(false);
-    const struct device device = sticky_device(false), *opencl = device_find("opencl");
+    const struct device device = opencl_as(true, false), *opencl = device_find("opencl");
     put_device(engine, &device);
     assert_fails(engine, &device, CRASH, "runtime_error", NULL);
     put_device(engine, opencl);

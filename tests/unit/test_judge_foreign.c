@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "grader/judge/host.h"
+#include "grader/task/values.h"
 #include "sandbox/base/cleanup.h"
 
 #define N 5
@@ -160,6 +161,27 @@ static void test_outputs_and_inputs(void **state)
     assert_true(changed);
 }
 
+static void test_what_was_not_written(void **state)
+{
+    (void)state;
+    cleanup_operands struct operands operands = {.n = 0};
+    struct comparison comparisons[TASK_MAX_PARAMS];
+    kgrade_error err;
+    bool changed = false;
+    assert_int_equal(
+        host_evaluate(&scene.reference, &scene.c, scene.data, NULL, &operands, &changed, &err), 0);
+    values_poison(scene.z + 1, DTYPE_F32, 1, 2, scene.c.poison, 2);
+    assert_int_equal(host_compare(scene.task, &scene.c, scene.data, &operands, comparisons, &err),
+                     0);
+    assert_int_equal(comparisons[2].bad, 2);
+    assert_int_equal(comparisons[2].unwritten, 2);
+    scene.z[1] = 1;
+    assert_int_equal(host_compare(scene.task, &scene.c, scene.data, &operands, comparisons, &err),
+                     0);
+    assert_int_equal(comparisons[2].bad, 2);
+    assert_int_equal(comparisons[2].unwritten, 1);
+}
+
 static void test_a_check_of_its_own(void **state)
 {
     (void)state;
@@ -220,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_outputs_and_inputs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_was_not_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_check_of_its_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_inputs_that_drift, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_answers_from_other_inputs, set_up, tear_down),

@@ -30,11 +30,13 @@ static struct script {
     unsigned other_one_in; /* of the candidate's replays take four times as long */
     bool always_void;
     unsigned samples; /* at most */
+    unsigned room;    /* of the judge, for so many snapshots at a time; 0: for all */
+    bool cannot_decide, decides_in_vain;
 } script;
 
 /* What came of it. */
 static struct seen {
-    unsigned candidates, baselines, floors, left, judged, judged_early;
+    unsigned candidates, baselines, floors, left, judged, judged_early, held, decided;
     bool at_work; /* the candidate's process is, after its last replay */
     uint64_t last_seed, judged_seed;
     json_int_t next_id;
@@ -86,11 +88,28 @@ int replay_run(struct replay *replay, bool empty, struct replay_time *ret, struc
 int judge_snapshot(struct judge_client *judge, const struct task *task, const struct task_case *c,
                    uint64_t seed, uint64_t poison, json_int_t *ret_id, struct finding *finding)
 {
-    (void)judge, (void)task, (void)c, (void)poison, (void)finding;
+    (void)judge, (void)task, (void)c, (void)poison;
+    if (script.room && seen.held == script.room)
+        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "judge_memory", NULL, "Full.");
+    seen.held++;
     seen.judged++;
     seen.judged_early += seen.candidates <= SAMPLING_MIN_SAMPLES + SAMPLING_WARMUPS;
     seen.judged_seed = seed;
     *ret_id = seen.next_id++;
+    return 0;
+}
+
+static int decide(void *data, const json_int_t *snapshots, size_t n, struct finding *finding)
+{
+    (void)finding;
+    assert_ptr_equal(data, &script);
+    assert_int_equal(n, seen.held);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(snapshots[i], seen.decided + i);
+    seen.decided += (unsigned)n;
+    if (script.decides_in_vain)
+        return finding_set(finding, KGRADE_INFRASTRUCTURE_ERROR, "worker_died", NULL, "Gone.");
+    seen.held = 0;
     return 0;
 }
 
@@ -112,7 +131,9 @@ static int sample(const struct script *how, bool bendable, struct sampling *ret,
                                              .candidate = &script.candidate,
                                              .baseline = &script.baseline,
                                              .bendable = bendable,
-                                             .resolution_ns = 1};
+                                             .resolution_ns = 1,
+                                             .decide = how->cannot_decide ? NULL : decide,
+                                             .data = &script};
     return sampling_run(&request, ret, f);
 }
 
@@ -271,6 +292,48 @@ static void figures_that_cannot_stand_are_doubted(void **state)
     expect_doubt(&how, true, KGRADE_SUSPECT, "clocks_disagree");
 }
 
+/* Of cases of gigabytes a judge holds a few samples at a time. */
+static void a_judge_without_room_decides_on_the_way(void **state)
+{
+    (void)state;
+    struct script how = plain;
+    struct sampling s;
+    struct finding f;
+    how.room = 2;
+    assert_int_equal(sample(&how, false, &s, &f), 0);
+    assert_int_equal(s.verdict, KGRADE_ACCEPTED);
+    assert_null(f.log);
+    assert_string_equal(f.reason.code, "");
+    assert_int_equal(s.n_judged, seen.judged);
+    assert_int_equal(s.n_snapshots, seen.held);
+    assert_int_equal(seen.decided + seen.held, seen.judged);
+    assert_in_range(s.n_judged, SAMPLING_JUDGED_EARLY, SAMPLING_MAX_JUDGED);
+    assert_int_equal(seen.judged_seed, seen.last_seed);
+    for (size_t i = 0; i < s.n_snapshots; i++)
+        assert_int_equal(s.snapshots[i], seen.decided + i);
+    /* However many samples there are, no more than usual. */
+    how.scatter = 0.5;
+    how.samples = 400;
+    assert_int_equal(sample(&how, false, &s, &f), 0);
+    assert_in_range(s.n_judged, SAMPLING_JUDGED_EARLY, SAMPLING_MAX_JUDGED);
+}
+
+static void a_judge_that_cannot_decide_is_full(void **state)
+{
+    (void)state;
+    struct script how = plain;
+    struct sampling s;
+    struct finding f;
+    how.room = 2;
+    how.cannot_decide = true;
+    assert_int_equal(sample(&how, false, &s, &f), -1);
+    assert_string_equal(f.reason.code, "judge_memory");
+    how.cannot_decide = false;
+    how.decides_in_vain = true;
+    assert_int_equal(sample(&how, false, &s, &f), -1);
+    assert_string_equal(f.reason.code, "worker_died");
+}
+
 static void what_the_guard_allows_stands(void **state)
 {
     (void)state;
@@ -294,6 +357,8 @@ int main(void)
         cmocka_unit_test(voids_in_a_row_are_the_machines_fault),
         cmocka_unit_test(figures_that_cannot_stand_are_doubted),
         cmocka_unit_test(what_the_guard_allows_stands),
+        cmocka_unit_test(a_judge_without_room_decides_on_the_way),
+        cmocka_unit_test(a_judge_that_cannot_decide_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,7 @@ static void test_defaults(void **state)
     assert_false(o.allow_reduced);
     assert_int_equal(o.metrics, SERVER_METRICS_ALL);
     assert_int_equal(o.log_level, LOG_LEVEL_INFO);
+    assert_int_equal(o.python_spares, 2);
     assert_int_equal(o.max_body, 2 << 20);
     assert_int_equal(o.max_buffered, 256 << 20);
     assert_int_equal(o.max_connections, 1024);
@@ -104,6 +105,7 @@ static void test_defaults(void **state)
     assert_int_equal(o.burst, 100);
     assert_int_equal(o.builds_ahead, 0);
     assert_int_equal(o.max_grade, 900);
+    assert_int_equal(o.max_judging, 600);
     assert_int_equal(o.max_wait, 600);
     assert_int_equal(o.request_timeout, 30);
     assert_int_equal(o.drain, 30);
@@ -116,12 +118,13 @@ static void test_every_setting(void **state)
     (void)state;
     struct server_options o;
     kgrade_error e;
-    write_config("tokens=/t\nstore = /s # not a comment\n cache\t=\t/c \nlisten = 127.0.0.1:1\n"
-                 "tasks = /k\r\npython = a=/b:/c\r\nisolation = reduced\nqueue = "
-                 "0\nqueue-per-owner = 2\nrate = 3\n"
-                 "burst = 4\nbuilds-ahead = 5\nmax-grade = 6\nmax-wait = 0\ndrain = 8\n"
-                 "max-body = 9K\nmax-buffered = 1G\nmax-connections = 11\nmax-per-address = 12\n"
-                 "request-timeout = 13\nmetrics = off\nlog-level = debug");
+    write_config(
+        "tokens=/t\nstore = /s # not a comment\n cache\t=\t/c \nlisten = 127.0.0.1:1\n"
+        "tasks = /k\r\npython = a=/b:/c\r\npython-spares = 16\nisolation = reduced\nqueue = "
+        "0\nqueue-per-owner = 2\nrate = 3\n"
+        "burst = 4\nbuilds-ahead = 5\nmax-grade = 6\nmax-judging = 7\nmax-wait = 0\ndrain = 8\n"
+        "max-body = 9K\nmax-buffered = 1G\nmax-connections = 11\nmax-per-address = 12\n"
+        "request-timeout = 13\nmetrics = off\nlog-level = debug");
     assert_int_equal(PARSE(&o, &e, NULL), OPTIONS_RUN);
     assert_string_equal(o.tokens, "/t");
     assert_string_equal(o.store, "/s # not a comment");
@@ -131,6 +134,7 @@ static void test_every_setting(void **state)
     assert_false(o.default_listener);
     assert_string_equal(o.tasks, "/k");
     assert_string_equal(o.python, "a=/b:/c");
+    assert_int_equal(o.python_spares, 16);
     assert_true(o.allow_reduced);
     assert_int_equal(o.queue, 0);
     assert_int_equal(o.queue_per_owner, 2);
@@ -138,6 +142,7 @@ static void test_every_setting(void **state)
     assert_int_equal(o.burst, 4);
     assert_int_equal(o.builds_ahead, 5);
     assert_int_equal(o.max_grade, 6);
+    assert_int_equal(o.max_judging, 7);
     assert_int_equal(o.max_wait, 0);
     assert_int_equal(o.drain, 8);
     assert_int_equal(o.max_body, 9 << 10);
@@ -183,6 +188,8 @@ static void test_config_mistakes(void **state)
     assert_config_wrong("queue =\n", 1, "queue takes a whole number from 0 to 65536, not ''");
     assert_config_wrong("queue = 1 # x\n", 1, "queue takes a whole number");
     assert_config_wrong("queue = 65537\n", 1, "queue takes a whole number");
+    assert_config_wrong("python-spares = 17\n", 1,
+                        "python-spares takes a whole number from 1 to 16, not '17'");
     assert_config_wrong("store =\n", 1, "store needs a value");
     assert_config_wrong("isolation = none\n", 1, "isolation is one of full|reduced, not 'none'");
     assert_config_wrong("log-level = loud", 1, "log-level is one of error|warning|info|debug");

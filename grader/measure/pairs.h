@@ -1,0 +1,44 @@
+/*
+ * Samples pair by pair, one of the candidate and one of the baseline right after each other, and the figures that they give.
+ * sampling.c takes them; where a case is sampled in rounds, rounds.c puts those of several together.
+ */
+#ifndef KGRADE_PAIRS_H
+#define KGRADE_PAIRS_H
+
+#include "sampling.h"
+
+struct pairs {
+    size_t n, room;
+    double *candidate, *baseline; /* ns, floor subtracted */
+    double *candidate_excess,
+        *baseline_excess; /* the grader's clock less the device's stamps, ns */
+    double *ratios;       /* baseline / candidate; 0 where either is not positive */
+    double *scratch;      /* for as many values; holds nothing between calls */
+    double floor_ns;
+    size_t candidate_voids, baseline_voids;
+    double *memory; /* owned */
+};
+
+#define PAIRS_NONE                                                                                 \
+    {                                                                                              \
+        .n = 0                                                                                     \
+    }
+
+/* Room for so many.  -1 with `out_of_memory`. */
+int pairs_make(size_t room, struct pairs *ret, struct finding *finding);
+void pairs_free(struct pairs *pairs);
+#define cleanup_pairs __attribute__((cleanup(pairs_free)))
+
+/* Behind those that are there, for which there must be room; the floor is that of the last that were appended. */
+void pairs_append(struct pairs *to, const struct pairs *from);
+
+double pairs_median(const struct pairs *pairs, const double *values, size_t n);
+
+/* The speedup and its interval; n > 0. */
+void pairs_interval(const struct pairs *pairs, struct sampling *ret);
+
+/* Both series, for which the interval is known already, and whether the figures can stand at all. */
+void pairs_conclude(const struct pairs *pairs, const struct sampling_request *request,
+                    struct sampling *ret);
+
+#endif
