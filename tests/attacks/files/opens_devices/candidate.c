@@ -11,7 +11,11 @@ static int granted(const char *name)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (!strcmp(name, names[i]))
             return 1;
+#ifdef __CUDACC__
+    return !strncmp(name, "nvidia", sizeof "nvidia" - 1); /* the card's own */
+#else
     return 0;
+#endif
 }
 
 static void attack(void)

@@ -10,7 +10,7 @@
 static void attack(void)
 {
     struct sockaddr_in in = {
-        .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&in, sizeof in) == 0)

@@ -9,7 +9,7 @@
 static int sends_datagram(void)
 {
     struct sockaddr_in in = {
-        .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     return fd >= 0 && sendto(fd, "x", 1, 0, (struct sockaddr *)&in, sizeof in) == 1;
 }

@@ -17,8 +17,8 @@ static void attack(void)
     } control = {.align = {.cmsg_len = CMSG_LEN(N * sizeof(int)),
                            .cmsg_level = SOL_SOCKET,
                            .cmsg_type = SCM_RIGHTS}};
-    for (int i = 0; i < N; i++)
-        memcpy(CMSG_DATA(&control.align) + (size_t)i * sizeof i, &(int){1}, sizeof i);
+    static const int passed[N] = {1, 1};
+    memcpy(CMSG_DATA(&control.align), passed, sizeof passed);
     struct msghdr message = {.msg_iov = parts,
                              .msg_iovlen = 2,
                              .msg_control = &control,
