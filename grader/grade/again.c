@@ -93,6 +93,22 @@ static int open_again(struct grade *g, struct replay *ret, struct finding *f)
                : 0;
 }
 
+static int judge_samples(struct grade *g, const json_int_t *snapshots, size_t n, struct finding *f)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct judgement judgement = {0};
+        if (judge_decide(&g->judge, snapshots[i], &judgement, f))
+            return -1;
+        case_result_judge(&g->results[g->again_case], &judgement);
+    }
+    return 0;
+}
+
+static int decide_early(void *data, const json_int_t *snapshots, size_t n, struct finding *f)
+{
+    return judge_samples(data, snapshots, n, f);
+}
+
 /* The graded recording stands where a grade has the candidate, so that its samples are judged once more. */
 static int sample_both(struct grade *g, struct replay *again, struct sampling *ret,
                        struct finding *f)
@@ -111,7 +127,9 @@ static int sample_both(struct grade *g, struct replay *again, struct sampling *r
         .judge = &g->judge,
         .cold = roofline_is_cold(g->candidate.info),
         .bendable = g->device->runs_in_replayer,
-        .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns"))};
+        .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns")),
+        .decide = decide_early,
+        .data = g};
     return replay_load(&g->candidate, g->task, c, f) || sampling_run(&request, ret, f) ? -1 : 0;
 }
 
@@ -156,12 +174,8 @@ static int weigh(struct grade *g, enum work_difference d, const struct sampling 
 {
     char but[96];
     struct case_result *r = &g->results[g->again_case];
-    for (size_t i = 0; i < s->n_snapshots; i++) {
-        struct judgement judgement = {0};
-        if (judge_decide(&g->judge, s->snapshots[i], &judgement, &g->finding))
-            return -1;
-        case_result_judge(r, &judgement);
-    }
+    if (judge_samples(g, s->snapshots, s->n_snapshots, &g->finding))
+        return -1;
     if (!r->pass)
         return grade_fail_answer(g, r);
     if (!(s->low > AGAIN_SUSPECT))
