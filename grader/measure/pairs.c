@@ -6,10 +6,13 @@
 #include <string.h>
 
 #define GUARD_Z 3.5
+/* Samples of each sort before those that were judged are held against the others, and how far apart they are then. */
+#define JUDGED_LEAST 6u
+#define JUDGED_APART 1.25
 
 int pairs_make(size_t room, struct pairs *ret, struct finding *f)
 {
-    double *memory = calloc(6 * room, sizeof *memory);
+    double *memory = calloc(room, 6 * sizeof *memory + sizeof(bool));
     if (!memory)
         return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "No memory for samples.");
@@ -20,6 +23,7 @@ int pairs_make(size_t room, struct pairs *ret, struct finding *f)
                           .baseline_excess = memory + 3 * room,
                           .ratios = memory + 4 * room,
                           .scratch = memory + 5 * room,
+                          .judged = (bool *)(memory + 6 * room),
                           .memory = memory};
     return 0;
 }
@@ -38,6 +42,7 @@ void pairs_append(struct pairs *to, const struct pairs *from)
     memcpy(to->candidate_excess + to->n, from->candidate_excess, bytes);
     memcpy(to->baseline_excess + to->n, from->baseline_excess, bytes);
     memcpy(to->ratios + to->n, from->ratios, bytes);
+    memcpy(to->judged + to->n, from->judged, from->n * sizeof *from->judged);
     to->n += from->n;
     to->candidate_voids += from->candidate_voids;
     to->baseline_voids += from->baseline_voids;
@@ -107,6 +112,39 @@ static bool is_split(const struct pairs *p, double *ret_lower, double *ret_upper
     return statistics_two_groups(p->scratch, p->n, ret_lower, ret_upper);
 }
 
+/* The values of those samples that were judged, or of the others, in order; how many. */
+static size_t sort_some(const struct pairs *p, const double *values, bool judged)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->judged[i] == judged)
+            p->scratch[n++] = values[i];
+    statistics_sort(p->scratch, n);
+    return n;
+}
+
+static bool range_of(const struct pairs *p, bool judged, double *ret_low, double *ret_high)
+{
+    size_t n = sort_some(p, p->ratios, judged);
+    if (n < JUDGED_LEAST)
+        return false;
+    statistics_median_interval(p->scratch, n, GUARD_Z, ret_low, ret_high);
+    return true;
+}
+
+/* Which samples will be judged only the grader knows, so that they are like the others, unless somebody has found out.  They
+ * are held against the baseline's next to them, which a drifting clock moves as well. */
+static bool judged_differ(const struct pairs *p, double *ret_judged_ns, double *ret_others_ns)
+{
+    double low, high, others_low, others_high;
+    if (!range_of(p, true, &low, &high) || !range_of(p, false, &others_low, &others_high) ||
+        (low <= others_high * JUDGED_APART && others_low <= high * JUDGED_APART))
+        return false;
+    *ret_judged_ns = statistics_quantile(p->scratch, sort_some(p, p->candidate, true), 0.5);
+    *ret_others_ns = statistics_quantile(p->scratch, sort_some(p, p->candidate, false), 0.5);
+    return true;
+}
+
 /* Whether the figures can stand at all. */
 static void check(const struct pairs *p, const struct sampling_request *request,
                   struct sampling *ret)
@@ -127,6 +165,10 @@ static void check(const struct pairs *p, const struct sampling_request *request,
                        "The samples fall into two groups, around %.0f ns and around %.0f ns, while "
                        "the baseline's do not.",
                        lower, upper);
+    else if (judged_differ(p, &lower, &upper))
+        sampling_doubt(ret, KGRADE_SUSPECT, "judged_differ",
+                       "The samples that were judged took %.0f ns, the others %.0f ns.", lower,
+                       upper);
     else if (request->bendable &&
              possible > fmax(SAMPLING_BLIND_RELATIVE * device, SAMPLING_BLIND_NS))
         sampling_doubt(

@@ -24,6 +24,7 @@ struct sampler {
     unsigned most_judged, judged_early;
     unsigned dropped; /* pairs that may have been disturbed */
     uint64_t last[2]; /* seeds of the candidate's last sample */
+    size_t last_at;   /* its place in the pairs */
     bool last_judged;
     uint64_t chosen; /* bit i: pair i < least is judged */
 };
@@ -135,7 +136,7 @@ int sampling_keep_for_judge(const struct sampling_request *r, const uint64_t see
 
 static int judge_last(struct sampler *s, struct sampling *ret, struct finding *f)
 {
-    s->last_judged = true;
+    s->last_judged = s->pairs->judged[s->last_at] = true;
     return sampling_keep_for_judge(s->request, s->last, ret, f);
 }
 
@@ -144,7 +145,8 @@ static int take_candidate(struct sampler *s, struct sampling *ret, struct findin
 {
     struct side *c = &s->candidate;
     size_t n = s->pairs->n;
-    s->last_judged = false;
+    s->last_at = n;
+    s->last_judged = s->pairs->judged[n] = false;
     if (take(s, c, &c->times[n], &c->excess[n], s->last, f))
         return -1;
     if (ret->n_judged >= s->most_judged - 1 || !is_chosen(s, n))

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "grader/measure/sampling.h"
+#include "grader/measure/pairs.h"
 
 #define FLOOR_NS 100.0
 #define BASELINE_NS 20000.0
@@ -119,7 +119,8 @@ static const struct script plain = {.left_ns = LEFT_NS,
                                     .scatter = 0.001,
                                     .samples = 100};
 
-static int sample(const struct script *how, bool bendable, struct sampling *ret, struct finding *f)
+static int sample_pairs(const struct script *how, bool bendable, struct pairs *pairs,
+                        struct sampling *ret, struct finding *f)
 {
     static struct task_case task_case;
     const kgrade_options options = {.max_samples = how->samples, .max_seconds = 60};
@@ -134,7 +135,13 @@ static int sample(const struct script *how, bool bendable, struct sampling *ret,
                                              .resolution_ns = 1,
                                              .decide = how->cannot_decide ? NULL : decide,
                                              .data = &script};
-    return sampling_run(&request, ret, f);
+    return sampling_take(&request, pairs, ret, f);
+}
+
+static int sample(const struct script *how, bool bendable, struct sampling *ret, struct finding *f)
+{
+    cleanup_pairs struct pairs pairs = PAIRS_NONE;
+    return sample_pairs(how, bendable, &pairs, ret, f);
 }
 
 static void assert_speedup(const struct sampling *s, double speedup)
@@ -171,6 +178,24 @@ static void the_last_sample_and_eight_of_the_first_are_judged(void **state)
         assert_in_range(seen.judged_early, SAMPLING_JUDGED_EARLY, SAMPLING_JUDGED_EARLY + 1);
         assert_in_range(seen.judged, SAMPLING_JUDGED_EARLY, SAMPLING_MAX_JUDGED);
         assert_int_equal(seen.judged_seed, seen.last_seed);
+    }
+}
+
+static void pairs_tell_which_were_judged(void **state)
+{
+    (void)state;
+    struct sampling s;
+    struct finding f;
+    struct script how = plain;
+    how.scatter = 0.5;
+    for (int i = 0; i < 20; i++) {
+        cleanup_pairs struct pairs pairs = PAIRS_NONE;
+        unsigned judged = 0;
+        assert_int_equal(sample_pairs(&how, false, &pairs, &s, &f), 0);
+        for (size_t k = 0; k < pairs.n; k++)
+            judged += pairs.judged[k];
+        assert_int_equal(judged, seen.judged);
+        assert_true(pairs.judged[pairs.n - 1]);
     }
 }
 
@@ -292,6 +317,49 @@ static void figures_that_cannot_stand_are_doubted(void **state)
     expect_doubt(&how, true, KGRADE_SUSPECT, "clocks_disagree");
 }
 
+/* So many pairs of which some are judged; those take `judged_ns`, the others `others_ns`, all the baseline's time. */
+static void conclude(size_t n, size_t judged, double judged_ns, double others_ns,
+                     struct sampling *ret)
+{
+    static struct task_case task_case;
+    static const kgrade_options options = {.max_samples = 1};
+    const struct sampling_request request = {
+        .options = &options, .task_case = &task_case, .resolution_ns = 1};
+    struct pairs pairs = PAIRS_NONE, both = PAIRS_NONE;
+    assert_int_equal(pairs_make(n, &pairs, NULL), 0);
+    assert_int_equal(pairs_make(n, &both, NULL), 0);
+    for (size_t i = 0; i < n; i++) {
+        pairs.judged[i] = i % 2 && i / 2 < judged;
+        pairs.candidate[i] = pairs.judged[i] ? judged_ns : others_ns;
+        pairs.baseline[i] = BASELINE_NS;
+        pairs.ratios[i] = BASELINE_NS / pairs.candidate[i];
+    }
+    pairs.n = n;
+    *ret = (struct sampling){.verdict = KGRADE_ACCEPTED};
+    pairs_append(&both, &pairs);
+    pairs_interval(&both, ret);
+    pairs_conclude(&both, &request, ret);
+    pairs_free(&pairs);
+    pairs_free(&both);
+}
+
+static void judged_samples_are_like_the_others(void **state)
+{
+    (void)state;
+    struct sampling s;
+    conclude(20, 8, 1.2 * CANDIDATE_NS, CANDIDATE_NS, &s);
+    assert_int_equal(s.verdict, KGRADE_ACCEPTED);
+    conclude(20, 8, 1.3 * CANDIDATE_NS, CANDIDATE_NS, &s);
+    assert_int_equal(s.verdict, KGRADE_SUSPECT);
+    assert_string_equal(s.code, "judged_differ");
+    assert_string_equal(s.message,
+                        "The samples that were judged took 13000 ns, the others 10000 ns.");
+    conclude(20, 8, CANDIDATE_NS, 1.3 * CANDIDATE_NS, &s);
+    assert_string_equal(s.code, "judged_differ");
+    conclude(20, 5, 1.3 * CANDIDATE_NS, CANDIDATE_NS, &s);
+    assert_int_equal(s.verdict, KGRADE_ACCEPTED); /* too few to tell */
+}
+
 /* Of cases of gigabytes a judge holds a few samples at a time. */
 static void a_judge_without_room_decides_on_the_way(void **state)
 {
@@ -355,6 +423,8 @@ int main(void)
         cmocka_unit_test(too_many_dropped_pairs_are_no_result),
         cmocka_unit_test(as_many_as_are_allowed_are),
         cmocka_unit_test(voids_in_a_row_are_the_machines_fault),
+        cmocka_unit_test(judged_samples_are_like_the_others),
+        cmocka_unit_test(pairs_tell_which_were_judged),
         cmocka_unit_test(figures_that_cannot_stand_are_doubted),
         cmocka_unit_test(what_the_guard_allows_stands),
         cmocka_unit_test(a_judge_without_room_decides_on_the_way),
