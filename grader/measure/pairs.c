@@ -123,22 +123,30 @@ static size_t sort_some(const struct pairs *p, const double *values, bool judged
     return n;
 }
 
-static bool range_of(const struct pairs *p, bool judged, double *ret_low, double *ret_high)
+static bool range_of(const struct pairs *p, const double *values, bool judged, double *ret_low,
+                     double *ret_high)
 {
-    size_t n = sort_some(p, p->ratios, judged);
+    size_t n = sort_some(p, values, judged);
     if (n < JUDGED_LEAST)
         return false;
     statistics_median_interval(p->scratch, n, GUARD_Z, ret_low, ret_high);
     return true;
 }
 
-/* Which samples will be judged only the grader knows, so that they are like the others, unless somebody has found out.  They
- * are held against the baseline's next to them, which a drifting clock moves as well. */
-static bool judged_differ(const struct pairs *p, double *ret_judged_ns, double *ret_others_ns)
+static bool are_apart(const struct pairs *p, const double *values)
 {
     double low, high, others_low, others_high;
-    if (!range_of(p, true, &low, &high) || !range_of(p, false, &others_low, &others_high) ||
-        (low <= others_high * JUDGED_APART && others_low <= high * JUDGED_APART))
+    return range_of(p, values, true, &low, &high) &&
+           range_of(p, values, false, &others_low, &others_high) &&
+           (low > others_high * JUDGED_APART || others_low > high * JUDGED_APART);
+}
+
+/* Which samples will be judged only the grader knows, so that they are like the others, unless somebody has found out.  Their
+ * times must be apart, which a drifting clock can bring about, and their ratios to the baseline's next to them, which
+ * the judge's work in between can. */
+static bool judged_differ(const struct pairs *p, double *ret_judged_ns, double *ret_others_ns)
+{
+    if (!are_apart(p, p->candidate) || !are_apart(p, p->ratios))
         return false;
     *ret_judged_ns = statistics_quantile(p->scratch, sort_some(p, p->candidate, true), 0.5);
     *ret_others_ns = statistics_quantile(p->scratch, sort_some(p, p->candidate, false), 0.5);

@@ -317,8 +317,8 @@ static void figures_that_cannot_stand_are_doubted(void **state)
     expect_doubt(&how, true, KGRADE_SUSPECT, "clocks_disagree");
 }
 
-/* So many pairs of which some are judged; those take `judged_ns`, the others `others_ns`, all the baseline's time. */
-static void conclude(size_t n, size_t judged, double judged_ns, double others_ns,
+/* So many pairs of which some are judged; those take `judged_ns`, the others `others_ns`, where `drifts` the baseline, too. */
+static void conclude(size_t n, size_t judged, double judged_ns, double others_ns, bool drifts,
                      struct sampling *ret)
 {
     static struct task_case task_case;
@@ -331,8 +331,8 @@ static void conclude(size_t n, size_t judged, double judged_ns, double others_ns
     for (size_t i = 0; i < n; i++) {
         pairs.judged[i] = i % 2 && i / 2 < judged;
         pairs.candidate[i] = pairs.judged[i] ? judged_ns : others_ns;
-        pairs.baseline[i] = BASELINE_NS;
-        pairs.ratios[i] = BASELINE_NS / pairs.candidate[i];
+        pairs.baseline[i] = drifts ? 2 * pairs.candidate[i] : BASELINE_NS;
+        pairs.ratios[i] = pairs.baseline[i] / pairs.candidate[i];
     }
     pairs.n = n;
     *ret = (struct sampling){.verdict = KGRADE_ACCEPTED};
@@ -347,17 +347,19 @@ static void judged_samples_are_like_the_others(void **state)
 {
     (void)state;
     struct sampling s;
-    conclude(20, 8, 1.2 * CANDIDATE_NS, CANDIDATE_NS, &s);
+    conclude(20, 8, 1.2 * CANDIDATE_NS, CANDIDATE_NS, false, &s);
     assert_int_equal(s.verdict, KGRADE_ACCEPTED);
-    conclude(20, 8, 1.3 * CANDIDATE_NS, CANDIDATE_NS, &s);
+    conclude(20, 8, 1.3 * CANDIDATE_NS, CANDIDATE_NS, false, &s);
     assert_int_equal(s.verdict, KGRADE_SUSPECT);
     assert_string_equal(s.code, "judged_differ");
     assert_string_equal(s.message,
                         "The samples that were judged took 13000 ns, the others 10000 ns.");
-    conclude(20, 8, CANDIDATE_NS, 1.3 * CANDIDATE_NS, &s);
+    conclude(20, 8, CANDIDATE_NS, 1.3 * CANDIDATE_NS, false, &s);
     assert_string_equal(s.code, "judged_differ");
-    conclude(20, 5, 1.3 * CANDIDATE_NS, CANDIDATE_NS, &s);
+    conclude(20, 5, 1.3 * CANDIDATE_NS, CANDIDATE_NS, false, &s);
     assert_int_equal(s.verdict, KGRADE_ACCEPTED); /* too few to tell */
+    conclude(20, 8, 1.3 * CANDIDATE_NS, CANDIDATE_NS, true, &s);
+    assert_int_equal(s.verdict, KGRADE_ACCEPTED);
 }
 
 /* Of cases of gigabytes a judge holds a few samples at a time. */
