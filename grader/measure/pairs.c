@@ -12,10 +12,14 @@
 
 int pairs_make(size_t room, struct pairs *ret, struct finding *f)
 {
-    double *memory = calloc(room, 6 * sizeof *memory + sizeof(bool));
-    if (!memory)
+    double *memory = calloc(6 * room, sizeof *memory);
+    bool *judged = calloc(room, sizeof *judged);
+    if (!memory || !judged) {
+        free(memory);
+        free(judged);
         return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "No memory for samples.");
+    }
     *ret = (struct pairs){.room = room,
                           .candidate = memory,
                           .candidate_excess = memory + room,
@@ -23,7 +27,7 @@ int pairs_make(size_t room, struct pairs *ret, struct finding *f)
                           .baseline_excess = memory + 3 * room,
                           .ratios = memory + 4 * room,
                           .scratch = memory + 5 * room,
-                          .judged = (bool *)(memory + 6 * room),
+                          .judged = judged,
                           .memory = memory};
     return 0;
 }
@@ -31,6 +35,7 @@ int pairs_make(size_t room, struct pairs *ret, struct finding *f)
 void pairs_free(struct pairs *p)
 {
     free(p->memory);
+    free(p->judged);
     *p = (struct pairs)PAIRS_NONE;
 }
 

@@ -14,7 +14,7 @@ struct pairs {
         *baseline_excess; /* the grader's clock less the device's stamps, ns */
     double *ratios;       /* baseline / candidate; 0 where either is not positive */
     double *scratch;      /* for as many values; holds nothing between calls */
-    bool *judged;         /* whether the candidate's sample was */
+    bool *judged;         /* whether the candidate's sample was; owned */
     double floor_ns;
     size_t candidate_voids, baseline_voids;
     double *memory; /* owned */
