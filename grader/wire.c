@@ -38,11 +38,9 @@ static uint32_t get_u32(const uint8_t *from)
            (uint32_t)from[3] << 24;
 }
 
-/* The first byte of a frame travels alone, so that the descriptor belongs to a known place in the stream. */
+/* The first byte of a frame with a descriptor travels alone, so that the descriptor belongs to a known place in the stream. */
 static int send_first(int socket, uint8_t byte, int fd, uint64_t deadline, kgrade_error *err)
 {
-    if (fd < 0)
-        return io_write_full(socket, &byte, 1, deadline, err);
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
@@ -82,12 +80,15 @@ int wire_send(int socket, json_t *json, const void *blob, size_t blob_size, int 
     if (length > WIRE_MAX_JSON || blob_size > WIRE_MAX_BLOB)
         return fail(err, "wire_invalid", NULL,
                     "A message of %zu + %zu bytes is larger than allowed.", length, blob_size);
-    uint8_t header[HEADER_BYTES];
-    put_u32(header, (uint32_t)length);
-    put_u32(header + 4, (uint32_t)blob_size);
-    if (send_first(socket, header[0], fd, deadline, err) ||
-        io_write_full(socket, header + 1, sizeof header - 1, deadline, err) ||
-        io_write_full(socket, text, length, deadline, err))
+    cleanup_free uint8_t *frame = malloc(HEADER_BYTES + length);
+    if (!frame)
+        return fail(err, "out_of_memory", NULL, "No memory for a message of %zu bytes.", length);
+    put_u32(frame, (uint32_t)length);
+    put_u32(frame + 4, (uint32_t)blob_size);
+    memcpy(frame + HEADER_BYTES, text, length);
+    size_t sent = fd >= 0;
+    if ((sent && send_first(socket, frame[0], fd, deadline, err)) ||
+        io_write_full(socket, frame + sent, HEADER_BYTES + length - sent, deadline, err))
         return -1;
     return blob_size ? io_write_full(socket, blob, blob_size, deadline, err) : 0;
 }

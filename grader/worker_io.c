@@ -54,8 +54,17 @@ int worker_started(kgrade_error *err)
     return start_result;
 }
 
+static uint64_t awake_ns;
+
+void worker_stay_awake(uint64_t ns)
+{
+    awake_ns = ns;
+}
+
 int worker_next(struct wire_message *ret, const char **ret_op)
 {
+    if (awake_ns)
+        io_await_awake(WORKER_SOCKET, awake_ns);
     int r = wire_receive(WORKER_SOCKET, ret, IO_NO_DEADLINE, NULL);
     if (r)
         return r;

@@ -22,6 +22,9 @@ int worker_started(kgrade_error *err);
 /* Waits for the next request without a deadline: the jail has one.  0, or non-zero when the grader is gone. */
 int worker_next(struct wire_message *ret, const char **ret_op);
 
+/* From now on worker_next stays awake for so many ns before it sleeps. */
+void worker_stay_awake(uint64_t ns);
+
 /* dlopen of a library that came as a descriptor; NULL on failure.  worker_load_error: the loader's words without the
  * descriptor's path. */
 void *worker_load(int fd);

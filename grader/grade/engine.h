@@ -34,12 +34,13 @@ struct reference {
 struct worker {
     struct jail *jail;
     int socket;
-    int output; /* memory file with stdout and stderr */
+    int output;        /* memory file with stdout and stderr */
+    uint64_t awake_ns; /* how long whoever waits for its answer does not sleep */
 };
 
 #define WORKER_NONE                                                                                \
     {                                                                                              \
-        NULL, -1, -1                                                                               \
+        NULL, -1, -1, 0                                                                            \
     }
 
 /* What one grade takes of each kind on a device that starts workers ahead: two recorders (public and hidden cases), a

@@ -99,6 +99,8 @@ void worker_outcome_free(struct worker_outcome *outcome)
 /* Whether something can be read before the deadline; false also when the wait was cancelled. */
 static bool wait_for_answer(const struct worker *worker, uint64_t deadline, bool *ret_cancelled)
 {
+    if (worker->awake_ns && io_await_awake(worker->socket, worker->awake_ns))
+        return true;
     for (;;) {
         struct pollfd p = {.fd = worker->socket, .events = POLLIN};
         if (poll(&p, 1, io_poll_timeout(jails_next_question(deadline))) > 0)

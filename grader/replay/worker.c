@@ -45,6 +45,7 @@ static int open_arena(struct replayer *r, const json_t *request, int shared_fd, 
         return -1;
     r->task->workspace_bytes =
         (uint64_t)json_integer_value(json_object_get(request, "workspace_bytes"));
+    worker_stay_awake((uint64_t)json_integer_value(json_object_get(request, "awake_ns")));
     json_t *info = NULL;
     cleanup_close int arena = -1;
     if (r->device->open(r->task, (uint64_t)bytes, shared_fd, &r->state, &info, &arena, err) ||
@@ -169,10 +170,11 @@ static int prepare_sample(struct replayer *r, const json_t *request, kgrade_erro
 static int run_sample(struct replayer *r, const json_t *request, kgrade_error *err)
 {
     struct replay_sample sample = {0};
-    if (!r->loaded)
+    bool empty = json_is_true(json_object_get(request, "empty"));
+    if (!r->state || (!empty && !r->loaded))
         return fail(err, "wire_invalid", NULL,
                     "A sample was to be taken before a call was loaded.");
-    if (r->device->run(r->state, json_is_true(json_object_get(request, "empty")), &sample, err))
+    if (r->device->run(r->state, empty, &sample, err))
         return -1;
     return worker_ok(json_pack("{s:I, s:b, s:I}", "ns", (json_int_t)sample.ns, "void",
                                sample.is_void, "left_ns", (json_int_t)sample.left_ns),

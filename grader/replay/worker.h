@@ -3,8 +3,10 @@
  * candidate's host code has never been mapped here.
  *
  * Messages (wire.h), grader -> replayer, one answer each:
- *   {"op":"open","task":TEXT,"arena_bytes":n,"workspace_bytes":n} -> {"ok":true,"info":{..},"target":".."} + arena descriptor
+ *   {"op":"open","task":TEXT,"arena_bytes":n,"workspace_bytes":n,"awake_ns":n} -> {"ok":true,"info":{..},"target":".."} + arena
+ *                                                descriptor
  *                                                with an arena's descriptor: that arena is used, too
+ *                                                awake_ns: how long to wait for a request before sleeping
  *   {"op":"recording"} + blob                 -> {"ok":true}
  *   {"op":"pack"}                             -> {"ok":true} + blob             the code of all that has been replayed
  *   {"op":"confine"} + blob                   -> {"ok":true}                    with that code; before the recording
@@ -71,7 +73,7 @@ struct replay_device {
      * reading when cold. */
     int (*prepare)(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err);
 
-    /* One timed replay, or with empty set the same measurement with nothing between its stamps. */
+    /* One timed replay, or with empty set the same measurement with nothing between its stamps, also before the first load. */
     int (*run)(void *state, bool empty, struct replay_sample *ret, kgrade_error *err);
 
     /* NULL functions: none.  batch makes *n replays back to back ready, each on inputs of its own, the last one's drawn and

@@ -63,6 +63,17 @@ static int wait_for(int fd, short events, uint64_t deadline, kgrade_error *err)
     }
 }
 
+bool io_await_awake(int fd, uint64_t ns)
+{
+    uint64_t end = io_now() + ns;
+    do {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (poll(&p, 1, 0) > 0)
+            return true;
+    } while (io_now() < end);
+    return false;
+}
+
 int io_read_full(int fd, void *buffer, size_t n, uint64_t deadline, kgrade_error *err)
 {
     size_t done = 0;

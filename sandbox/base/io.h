@@ -32,6 +32,9 @@ int64_t io_unix_ms(void);
 /* Milliseconds left until deadline, as poll(2) wants them: rounded up, 0 when past, -1 for never. */
 int io_poll_timeout(uint64_t deadline);
 
+/* Whether fd can be read within so many ns.  Does not sleep: waking up takes a processor tens of microseconds. */
+bool io_await_awake(int fd, uint64_t ns);
+
 /* Reads exactly n bytes.  Returns 0; 1 if the other end closed before the first byte; -1 with code
  * `io_timeout`, `io_closed` (closed in the middle) or `io_failed`. */
 int io_read_full(int fd, void *buffer, size_t n, uint64_t deadline, kgrade_error *err);

@@ -370,6 +370,7 @@ const struct device device_cuda = {
     .judge = "kgrade-judge-cuda",
     .shares_arena = true,
     .start_ahead = true,
+    .is_accelerator = true,
     .fault_is_sticky = true,
     .judge_needs_driver = true,
     .headers = "include",
