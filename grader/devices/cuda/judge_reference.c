@@ -29,13 +29,17 @@ struct workplace {
     struct device_outputs wide; /* outputs, in the reference's types */
 };
 
-/* Freed memory stays in the pool. */
-static int keep_memory(const struct driver_context *context, kgrade_error *err)
+int device_reference_ready_memory(const struct driver_context *context, CUstream stream,
+                                  kgrade_error *err)
 {
     CUmemoryPool pool;
+    CUdeviceptr first;
     cuuint64_t everything = UINT64_MAX;
     DRIVER_TRY(err, cuDeviceGetDefaultMemPool(&pool, context->device));
     DRIVER_TRY(err, cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &everything));
+    DRIVER_TRY(err, cuMemAllocAsync(&first, 1, stream));
+    DRIVER_TRY(err, cuMemFreeAsync(first, stream));
+    DRIVER_TRY(err, cuStreamSynchronize(stream));
     return 0;
 }
 
@@ -57,9 +61,8 @@ int device_reference_open(struct device_reference *ret, const struct driver_cont
                           kgrade_error *err)
 {
     struct device_reference r = {.task = task, .stream = stream};
-    if (keep_memory(context, err) || kernels_open(&r.kernels, context, err) ||
-        comparer_open(&r.comparer, stream, err) || call_new_device_reference(task, &r.call, err) ||
-        load(&r, library_fd, err)) {
+    if (kernels_open(&r.kernels, context, err) || comparer_open(&r.comparer, stream, err) ||
+        call_new_device_reference(task, &r.call, err) || load(&r, library_fd, err)) {
         device_reference_close(&r);
         return -1;
     }

@@ -19,6 +19,10 @@ struct device_reference {
 /* The outputs of one sample. */
 struct device_outputs;
 
+/* Before all others: freed memory stays in the device's pool, and its first memory, which takes long, has been taken. */
+int device_reference_ready_memory(const struct driver_context *context, CUstream stream,
+                                  kgrade_error *err);
+
 /* `reference_cuda` of the shared object, which stays loaded.  Task and stream are borrowed.  -1 with `reference_failed` or
  * `device_failed`. */
 int device_reference_open(struct device_reference *ret, const struct driver_context *context,

@@ -22,17 +22,19 @@
 #define WARM_UP_SALT 0x9e3779b97f4a7c15ull /* inputs of the warm-up are not those of any sample */
 
 struct replayer {
-    const struct task *task;
+    /* The same for all tasks. */
     struct driver_context context;
     CUstream stream;
-    struct arena arena;
     struct kernels kernels;
     struct gate gate;
     struct nvml *nvml;
     CUdeviceptr evict_from;
     uint64_t evict_bytes;
+    uint64_t resolution_ns; /* the smallest step of the device's global timer */
     struct rebuilt empty;
 
+    const struct task *task;
+    struct arena arena;
     struct rebuilt call;
     struct restore restore;
     struct batch batch;
@@ -73,8 +75,7 @@ static void replay_close(void *state)
     free(r);
 }
 
-/* The smallest step of the device's global timer, ns. */
-static int measure_resolution(struct replayer *r, uint64_t *ret, kgrade_error *err)
+static int measure_resolution(struct replayer *r, kgrade_error *err)
 {
     uint64_t ticks[KERNELS_TICKS], smallest = UINT64_MAX;
     CUdeviceptr to = r->evict_from; /* large enough, and holds nothing that matters */
@@ -87,7 +88,7 @@ static int measure_resolution(struct replayer *r, uint64_t *ret, kgrade_error *e
     for (size_t i = 1; i < KERNELS_TICKS; i++)
         if (ticks[i] - ticks[i - 1] < smallest)
             smallest = ticks[i] - ticks[i - 1];
-    *ret = smallest;
+    r->resolution_ns = smallest;
     return 0;
 }
 
@@ -107,7 +108,7 @@ static void name_target(const struct driver_context *context, char *ret, size_t 
              context->major >= 9 ? "a" : "");
 }
 
-static json_t *make_info(const struct replayer *r, uint64_t resolution)
+static json_t *make_info(const struct replayer *r)
 {
     char name[128] = "", driver[96], target[16];
     int version = 0;
@@ -122,7 +123,7 @@ static json_t *make_info(const struct replayer *r, uint64_t resolution)
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:I, s:I, s:I, s:b}",
                      "hardware", name, "driver", driver, "cuda", cuda, "target", target, "cache",
                      "cold", "clock", "promise gate, global timer of the device", "resolution_ns",
-                     (json_int_t)resolution, "multiprocessors", (int)r->kernels.processors,
+                     (json_int_t)r->resolution_ns, "multiprocessors", (int)r->kernels.processors,
                      "l2_bytes", driver_attribute(&r->context, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE),
                      "memory_bytes", (json_int_t)memory, "max_sm_clock_mhz",
                      (json_int_t)nvml_max_clock(r->nvml, false), "max_memory_clock_mhz",
@@ -135,60 +136,61 @@ static struct rebuild_place place_of(const struct replayer *r)
     return (struct rebuild_place){&r->context, &r->arena, &r->kernels, &r->gate};
 }
 
-/* Making the context takes a tenth of a second: it is made while the process waits for a recording. */
-static int replay_start(kgrade_error *err)
-{
-    static struct driver_context context;
-    return driver_open(&context, CU_CTX_SCHED_SPIN, err);
-}
-
-static int open_arena(struct replayer *r, uint64_t arena_bytes, int shared_fd, kgrade_error *err)
-{
-    return shared_fd < 0
-               ? arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err)
-               : arena_import(&r->arena, &r->context, shared_fd, ARENA_READ_WRITE, err);
-}
-
-static int open_device(struct replayer *r, uint64_t arena_bytes, int shared_fd,
-                       uint64_t *ret_resolution, kgrade_error *err)
+static int open_device(struct replayer *r, kgrade_error *err)
 {
     if (driver_open(&r->context, CU_CTX_SCHED_SPIN, err))
         return -1;
     r->nvml = nvml_open(&r->context);
+    json_decref(nvml_health(r->nvml)); /* the first answer takes milliseconds */
     DRIVER_TRY(err, cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
     /* Nothing may be set aside in L2 from one sample for the next. */
     CUresult limit = cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
     if (limit != CUDA_SUCCESS)
         driver_trace("the limit of persisting L2 was not set (%d)", (int)limit);
-    if (kernels_open(&r->kernels, &r->context, err) || open_arena(r, arena_bytes, shared_fd, err) ||
-        gate_open(&r->gate, err) || open_evict(r, err) ||
-        measure_resolution(r, ret_resolution, err))
+    if (kernels_open(&r->kernels, &r->context, err) || gate_open(&r->gate, err) ||
+        open_evict(r, err) || measure_resolution(r, err))
         return -1;
     struct rebuild_place place = place_of(r);
-    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.bytes, r->stream));
-    if (rebuild_empty(&r->empty, &place, r->stream, err) ||
-        gate_pass(&r->gate, r->empty.exec, r->stream, err))
+    return rebuild_empty(&r->empty, &place, r->stream, err) ||
+                   gate_pass(&r->gate, r->empty.exec, r->stream, err)
+               ? -1
+               : 0;
+}
+
+/* The context alone takes a tenth of a second: what is the same for all tasks is made while the process waits for one. */
+static struct replayer made_ahead = {.arena = {.memory_fd = -1}};
+
+static int replay_start(kgrade_error *err)
+{
+    return open_device(&made_ahead, err);
+}
+
+static int open_arena(struct replayer *r, uint64_t arena_bytes, int shared_fd, kgrade_error *err)
+{
+    if (shared_fd < 0
+            ? arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err)
+            : arena_import(&r->arena, &r->context, shared_fd, ARENA_READ_WRITE, err))
         return -1;
-    return 0;
+    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.bytes, r->stream));
+    return gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err);
 }
 
 static int replay_open(const struct task *task, uint64_t arena_bytes, int shared_fd,
                        void **ret_state, json_t **ret_info, int *ret_arena_fd, kgrade_error *err)
 {
     struct replayer *r = calloc(1, sizeof *r);
-    uint64_t resolution = 0;
     cleanup_close int fd = -1;
     if (!r)
         return fail(err, "out_of_memory", NULL, "No memory for a replayer.");
+    *r = made_ahead;
     r->task = task;
-    r->arena.memory_fd = -1;
     json_t *info = NULL;
-    if (open_device(r, arena_bytes, shared_fd, &resolution, err) ||
+    if (open_arena(r, arena_bytes, shared_fd, err) ||
         (shared_fd < 0 && arena_export(&r->arena, &fd, err))) {
         replay_close(r);
         return -1;
     }
-    info = make_info(r, resolution);
+    info = make_info(r);
     if (!info) {
         replay_close(r);
         return fail(err, "device_failed", NULL, "The device's name is not text.");
