@@ -51,6 +51,7 @@ struct grade {
     size_t recording_from; /* the first case of the part that is being recorded */
     unsigned faults;       /* of the device when the candidate's replayer was opened */
     struct judge_client judge;
+    double floor_difference_ns; /* of candidate and baseline; see measure/floor.h */
     bool build_cached;
     uint64_t started_ns, held_ns, step_ns[STEP_TIMES];
     struct finding finding;

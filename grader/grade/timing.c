@@ -7,6 +7,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
 #include "../measure/batch.h"
+#include "../measure/floor.h"
 #include "../measure/rounds.h"
 #include "baseline.h"
 #include "state.h"
@@ -210,24 +211,29 @@ static int decide_early(void *data, const json_int_t *snapshots, size_t n, struc
     return decide(d->g, d->r, snapshots, n);
 }
 
+static double resolution_ns(const struct grade *g)
+{
+    return json_number_value(json_object_get(g->candidate.info, "resolution_ns"));
+}
+
 /* `rounds` NULL: all samples are of this pair of replayers.  Devices whose kernels run in the replayer, which are sampled in
  * rounds, have no batches to check. */
 static int sample_case(struct grade *g, struct case_result *r, struct rounds *rounds)
 {
     uint64_t start = io_now(), judged = g->step_ns[STEP_TIME_JUDGE];
     struct deciding deciding = {g, r};
-    const struct sampling_request request = {
-        .options = &g->engine->options,
-        .task = g->task,
-        .task_case = r->task_case,
-        .candidate = &g->candidate,
-        .baseline = &g->baseline,
-        .judge = &g->judge,
-        .cold = roofline_is_cold(g->candidate.info),
-        .bendable = g->device->runs_in_replayer,
-        .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns")),
-        .decide = decide_early,
-        .data = &deciding};
+    const struct sampling_request request = {.options = &g->engine->options,
+                                             .task = g->task,
+                                             .task_case = r->task_case,
+                                             .candidate = &g->candidate,
+                                             .baseline = &g->baseline,
+                                             .judge = &g->judge,
+                                             .cold = roofline_is_cold(g->candidate.info),
+                                             .bendable = g->device->runs_in_replayer,
+                                             .resolution_ns = resolution_ns(g),
+                                             .floor_difference_ns = g->floor_difference_ns,
+                                             .decide = decide_early,
+                                             .data = &deciding};
     int result = replay_load(&g->candidate, g->task, r->task_case, &g->finding) ||
                  load_baseline(g, r->task_case) ||
                  (rounds ? rounds_sample(rounds, &request, &r->sampling, &g->finding)
@@ -377,6 +383,8 @@ static int open_baseline_beside(struct grade *g)
     int result = baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info,
                               &baseline, &g->finding) ||
                  replay_open_beside(g->engine, g->task, &g->candidate, &g->baseline, &g->finding) ||
+                 floor_difference(&g->candidate, &g->baseline, resolution_ns(g),
+                                  &g->floor_difference_ns, &g->finding) ||
                  replay_give(&g->baseline, &baseline->recording, &g->finding) || open_judge(g);
     g->step_ns[STEP_TIME_BASELINE] = io_now() - start;
     return result ? -1 : 0;

@@ -51,19 +51,14 @@ void pairs_append(struct pairs *to, const struct pairs *from)
     to->n += from->n;
     to->candidate_voids += from->candidate_voids;
     to->baseline_voids += from->baseline_voids;
-    to->floor_ns = from->floor_ns;
+    to->candidate_floor_ns = from->candidate_floor_ns;
+    to->baseline_floor_ns = from->baseline_floor_ns;
 }
 
 static void sort_into_scratch(const struct pairs *p, const double *values, size_t n)
 {
     memcpy(p->scratch, values, n * sizeof *values);
     statistics_sort(p->scratch, n);
-}
-
-double pairs_median(const struct pairs *p, const double *values, size_t n)
-{
-    sort_into_scratch(p, values, n);
-    return statistics_quantile(p->scratch, n, 0.5);
 }
 
 void pairs_interval(const struct pairs *p, struct sampling *ret)
@@ -79,11 +74,12 @@ void sampling_keep(const double *samples, size_t n, struct series *ret)
         ret->kept[i] = samples[i * n / ret->n_kept];
 }
 
-static void summarise(const struct pairs *p, const double *times, size_t voids, struct series *ret)
+static void summarise(const struct pairs *p, const double *times, double floor_ns, size_t voids,
+                      struct series *ret)
 {
     sort_into_scratch(p, times, p->n);
     statistics_summarise(p->scratch, p->n, &ret->time);
-    ret->floor_ns = p->floor_ns;
+    ret->floor_ns = floor_ns;
     ret->voids = voids;
     sampling_keep(times, p->n, ret);
 }
@@ -198,7 +194,7 @@ static void check(const struct pairs *p, const struct sampling_request *request,
 void pairs_conclude(const struct pairs *p, const struct sampling_request *request,
                     struct sampling *ret)
 {
-    summarise(p, p->candidate, p->candidate_voids, &ret->candidate);
-    summarise(p, p->baseline, p->baseline_voids, &ret->baseline);
+    summarise(p, p->candidate, p->candidate_floor_ns, p->candidate_voids, &ret->candidate);
+    summarise(p, p->baseline, p->baseline_floor_ns, p->baseline_voids, &ret->baseline);
     check(p, request, ret);
 }

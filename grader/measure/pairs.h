@@ -15,7 +15,7 @@ struct pairs {
     double *ratios;       /* baseline / candidate; 0 where either is not positive */
     double *scratch;      /* for as many values; holds nothing between calls */
     bool *judged;         /* whether the candidate's sample was; owned */
-    double floor_ns;
+    double candidate_floor_ns, baseline_floor_ns;
     size_t candidate_voids, baseline_voids;
     double *memory; /* owned */
 };
@@ -30,10 +30,8 @@ int pairs_make(size_t room, struct pairs *ret, struct finding *finding);
 void pairs_free(struct pairs *pairs);
 #define cleanup_pairs __attribute__((cleanup(pairs_free)))
 
-/* Behind those that are there, for which there must be room; the floor is that of the last that were appended. */
+/* Behind those that are there, for which there must be room; the floors are those of the last that were appended. */
 void pairs_append(struct pairs *to, const struct pairs *from);
-
-double pairs_median(const struct pairs *pairs, const double *values, size_t n);
 
 /* The speedup and its interval; n > 0. */
 void pairs_interval(const struct pairs *pairs, struct sampling *ret);

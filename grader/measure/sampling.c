@@ -7,13 +7,15 @@
 #include <string.h>
 
 #include "../../sandbox/base/fail.h"
+#include "floor.h"
 #include "pairs.h"
 
 struct side {
     struct replay *replay;
     double *times, *excess; /* of the pairs */
-    double step;            /* of the dither, in ticks of the clock */
-    size_t taken, voids, disturbs;
+    double floor_ns;
+    struct dither dither;
+    size_t voids, disturbs;
 };
 
 struct sampler {
@@ -29,21 +31,6 @@ struct sampler {
     uint64_t chosen; /* bit i: pair i < least is judged */
 };
 
-/*
- * A stamp is the last tick of the device's clock, so that an interval is known to a tick only: 32 ns of a kernel of 4 us are
- * 0.8 %.  The true one lies anywhere in the tick, so each sample is moved to another place in it, evenly spread (Roberts'
- * sequence, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018); a median of many is then finer than a tick.  The
- * floor is treated alike, so nothing is added.
- */
-#define DITHER_CANDIDATE 0.7548776662466927
-#define DITHER_BASELINE 0.5698402909980532
-
-static double dither(const struct sampler *s, struct side *side)
-{
-    double at = side->step * (double)++side->taken;
-    return (at - floor(at)) * s->request->resolution_ns;
-}
-
 int sampling_blame_baseline(const struct finding *inner, struct finding *f)
 {
     if (inner->verdict == KGRADE_INFRASTRUCTURE_ERROR) {
@@ -53,28 +40,6 @@ int sampling_blame_baseline(const struct finding *inner, struct finding *f)
     return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "baseline_failed",
                        "Run `kgrade check-task` on the task.", "The task's baseline failed: %s",
                        inner->reason.message);
-}
-
-/* The baseline's replayer alone is asked: what a candidate left in its own must not pass for the cost of measuring. */
-static int measure_floor(struct sampler *s, struct side *side, struct finding *f)
-{
-    size_t n = 0;
-    for (size_t tries = 0; n < SAMPLING_FLOOR_SAMPLES; tries++) {
-        struct finding inner = {.log = NULL};
-        struct replay_time t;
-        if (tries > SAMPLING_FLOOR_TRIES)
-            return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "floor_failed",
-                               "Try again when the machine is less busy.",
-                               "The floor of the measurement could not be taken.");
-        if (replay_run(side->replay, true, &t, &inner))
-            return sampling_blame_baseline(&inner, f);
-        if (t.is_void)
-            continue;
-        side->times[n] = t.ns + dither(s, side);
-        n++;
-    }
-    s->pairs->floor_ns = pairs_median(s->pairs, side->times, n);
-    return 0;
 }
 
 /* One sample that is not void; its seeds are returned for the judge. */
@@ -89,7 +54,7 @@ static int take(const struct sampler *s, struct side *side, double *ret_ns, doub
             replay_run(side->replay, false, &t, f))
             return -1;
         if (!t.is_void) {
-            *ret_ns = t.ns + dither(s, side) - s->pairs->floor_ns;
+            *ret_ns = t.ns + dither_next(&side->dither, s->request->resolution_ns) - side->floor_ns;
             *ret_excess = t.wall_ns - t.ns;
             return 0;
         }
@@ -259,12 +224,23 @@ void sampling_doubt(struct sampling *ret, kgrade_verdict verdict, const char *co
     va_end(ap);
 }
 
+static int take_floors(struct sampler *s, struct finding *f)
+{
+    struct side *c = &s->candidate, *b = &s->baseline;
+    if (floor_take(b->replay, &b->dither, s->request->resolution_ns, &b->floor_ns, f))
+        return -1;
+    c->floor_ns = b->floor_ns + s->request->floor_difference_ns;
+    s->pairs->candidate_floor_ns = c->floor_ns;
+    s->pairs->baseline_floor_ns = b->floor_ns;
+    return 0;
+}
+
 static int run(struct sampler *s, struct sampling *ret, struct finding *f)
 {
     uint64_t seeds[2];
     double ns, excess;
     choose_judged(s);
-    if (measure_floor(s, &s->baseline, f))
+    if (take_floors(s, f))
         return -1;
     for (unsigned i = 0; i < SAMPLING_WARMUPS; i++) {
         struct finding inner = {.log = NULL};
@@ -292,15 +268,15 @@ int sampling_take(const struct sampling_request *request, struct pairs *pairs, s
     if (room < least)
         room = least;
     /* One more pair closes. */
-    if (pairs_make(room + 1 > SAMPLING_FLOOR_SAMPLES ? room + 1 : SAMPLING_FLOOR_SAMPLES, pairs, f))
+    if (pairs_make(room + 1, pairs, f))
         return -1;
     struct sampler s = {.request = request,
                         .candidate = {.replay = request->candidate,
-                                      .step = DITHER_CANDIDATE,
+                                      .dither = DITHER_CANDIDATE,
                                       .times = pairs->candidate,
                                       .excess = pairs->candidate_excess},
                         .baseline = {.replay = request->baseline,
-                                     .step = DITHER_BASELINE,
+                                     .dither = DITHER_BASELINE,
                                      .times = pairs->baseline,
                                      .excess = pairs->baseline_excess},
                         .pairs = pairs,

@@ -14,10 +14,8 @@
     0.005 /* half-width of the 95 % interval of the speedup, relative */
 #define SAMPLING_DEFAULT_SAMPLES 400u
 #define SAMPLING_DEFAULT_SECONDS 3.0
-#define SAMPLING_MIN_SAMPLES 20u /* before the stop rule is asked */
-#define SAMPLING_WARMUPS 3u      /* of each side, not counted */
-#define SAMPLING_FLOOR_SAMPLES 63u
-#define SAMPLING_FLOOR_TRIES 630u /* a busy machine makes many void */
+#define SAMPLING_MIN_SAMPLES 20u  /* before the stop rule is asked */
+#define SAMPLING_WARMUPS 3u       /* of each side, not counted */
 #define SAMPLING_MAX_VOIDS 50u    /* in a row */
 #define SAMPLING_MAX_DROPPED 200u /* pairs that may have been disturbed */
 /* Work of a candidate's process between its replays that is long enough to slow a baseline; waking up takes a tenth of it. */
@@ -48,6 +46,7 @@ struct sampling_request {
     bool cold;
     bool bendable; /* the candidate's kernels could bend the clock of their stamps */
     double resolution_ns;
+    double floor_difference_ns; /* see floor.h; 0: the candidate's floor is the baseline's */
     /* Judges what the judge holds, because it has no room for more (cases of gigabytes); NULL: that is an error. */
     int (*decide)(void *data, const json_int_t *snapshots, size_t n, struct finding *finding);
     void *data;

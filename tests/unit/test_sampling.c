@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "grader/measure/floor.h"
 #include "grader/measure/pairs.h"
 
 #define FLOOR_NS 100.0
@@ -26,6 +27,7 @@ static struct script {
     unsigned leaves_at_most;
     double candidate_ns,
         scatter;           /* the samples are even between 1 - scatter and 1 + scatter of it */
+    double slower_ns;      /* the candidate's process is, than the baseline's, with nothing to do */
     double hidden_ns;      /* of a candidate's replay, that its stamps do not show */
     unsigned other_one_in; /* of the candidate's replays take four times as long */
     bool always_void;
@@ -58,7 +60,8 @@ static void run_candidate(struct replay_time *ret)
     double place = 0;
     for (unsigned bit = 0; bit < 16; bit++)
         place += (n >> bit & 1) / (double)(2u << bit);
-    ret->ns = FLOOR_NS + script.candidate_ns * (1 + script.scatter * (2 * place - 1));
+    ret->ns =
+        FLOOR_NS + script.slower_ns + script.candidate_ns * (1 + script.scatter * (2 * place - 1));
     if (script.other_one_in && n % script.other_one_in == 0)
         ret->ns += 3 * script.candidate_ns;
     ret->wall_ns = ret->ns + REQUEST_NS + script.hidden_ns;
@@ -133,6 +136,7 @@ static int sample_pairs(const struct script *how, bool bendable, struct pairs *p
                                              .baseline = &script.baseline,
                                              .bendable = bendable,
                                              .resolution_ns = 1,
+                                             .floor_difference_ns = script.slower_ns,
                                              .decide = how->cannot_decide ? NULL : decide,
                                              .data = &script};
     return sampling_take(&request, pairs, ret, f);
@@ -160,11 +164,26 @@ static void quiet_samples_give_the_ratio(void **state)
     assert_string_equal(s.stopped, "precision");
     assert_speedup(&s, BASELINE_NS / CANDIDATE_NS);
     assert_true(s.candidate.floor_ns > FLOOR_NS - 1 && s.candidate.floor_ns < FLOOR_NS + 1);
-    assert_int_equal(seen.floors, SAMPLING_FLOOR_SAMPLES);
+    assert_int_equal(seen.floors, FLOOR_SAMPLES);
     /* Every pair counts; one more may have closed. */
     assert_in_range(s.candidate.time.n, SAMPLING_MIN_SAMPLES, SAMPLING_MIN_SAMPLES + 1);
     assert_int_equal(seen.candidates, s.candidate.time.n + SAMPLING_WARMUPS);
     assert_int_equal(seen.baselines, seen.candidates);
+}
+
+static void each_side_has_its_own_floor(void **state)
+{
+    (void)state;
+    struct script how = plain;
+    struct sampling s;
+    struct finding f;
+    how.slower_ns = CANDIDATE_NS;
+    assert_int_equal(sample(&how, false, &s, &f), 0);
+    assert_speedup(&s, BASELINE_NS / CANDIDATE_NS);
+    assert_int_equal(seen.floors, FLOOR_SAMPLES);
+    assert_true(s.candidate.floor_ns == s.baseline.floor_ns + CANDIDATE_NS);
+    assert_true(s.candidate.time.median > CANDIDATE_NS - 100 &&
+                s.candidate.time.median < CANDIDATE_NS + 100);
 }
 
 static void the_last_sample_and_eight_of_the_first_are_judged(void **state)
@@ -419,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quiet_samples_give_the_ratio),
+        cmocka_unit_test(each_side_has_its_own_floor),
         cmocka_unit_test(the_last_sample_and_eight_of_the_first_are_judged),
         cmocka_unit_test(pairs_beside_left_work_are_dropped),
         cmocka_unit_test(short_work_drops_nothing),
