@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "grader/devices/cuda/kernels.h"
 #include "grader/task/values.h"
 
 /* The same file compiled for a processor without vector instructions, under names of its own. */
@@ -297,6 +298,21 @@ static void test_integers_reach_both_ends_and_full_width(void **state)
         assert_true(seen[i] > N / 5);
 }
 
+/* What the CUDA kernels do instead of a division. */
+static void test_a_multiplication_divides_every_sum(void **state)
+{
+    (void)state;
+    const int half = 8 * UINT16_MAX / 2;
+    int differ = 0;
+    for (int i = -half; i <= half; i++) {
+        double x = i, quotient = x / VALUES_NORMAL_DIVISOR;
+        double product = fma(x, KERNELS_NORMAL_INVERSE, x * KERNELS_NORMAL_REST);
+        differ += product != quotient || !signbit(product) != !signbit(quotient);
+    }
+    assert_int_equal(half, 262140);
+    assert_int_equal(differ, 0);
+}
+
 static void test_permutations_are_permutations(void **state)
 {
     (void)state;
@@ -389,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_seeds_and_parameters_differ),
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_integers_reach_both_ends_and_full_width),
+        cmocka_unit_test(test_a_multiplication_divides_every_sum),
         cmocka_unit_test(test_permutations_are_permutations),
         cmocka_unit_test(test_sorted_values_ascend),
         cmocka_unit_test(test_poison_is_plausible_and_never_the_same),

@@ -14,8 +14,9 @@ static int queue_buffer(const struct kernels *kernels, struct launch_target *tar
     } else if (buffer->count) {
         struct kernels_fill f = inputs_fill(base, param, buffer, seed);
         void *arguments[] = {&f};
-        if (kernels_launch(kernels, KERNEL_FILL, kernels_blocks(kernels, buffer->bytes / 16 + 1),
-                           KERNELS_THREADS, target, arguments, err))
+        uint64_t runs = buffer->count / KERNELS_FILL_RUN + 1;
+        if (kernels_launch(kernels, KERNEL_FILL, kernels_blocks(kernels, runs), KERNELS_THREADS,
+                           target, arguments, err))
             return -1;
     }
     struct kernels_canary c = inputs_canary(base, buffer, poison);

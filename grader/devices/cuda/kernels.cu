@@ -18,28 +18,30 @@ static __device__ __forceinline__ uint4 philox(uint64_t i, uint32_t param, uint3
     uint32_t c0 = (uint32_t)i, c1 = (uint32_t)(i >> 32), c2 = param, c3 = stream;
 #pragma unroll
     for (int round = 0; round < 10; round++) {
-        uint32_t h0 = __umulhi(PHILOX_M0, c0), l0 = PHILOX_M0 * c0;
-        uint32_t h1 = __umulhi(PHILOX_M1, c2), l1 = PHILOX_M1 * c2;
-        c0 = h1 ^ c1 ^ k0;
-        c1 = l1;
-        c2 = h0 ^ c3 ^ k1;
-        c3 = l0;
+        uint64_t p0 = (uint64_t)PHILOX_M0 * c0, p1 = (uint64_t)PHILOX_M1 * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
         k0 += PHILOX_W0;
         k1 += PHILOX_W1;
     }
     return make_uint4(c0, c1, c2, c3);
 }
 
+/* The 53 bits are exact in a double. */
 static __device__ __forceinline__ double unit(uint4 r)
 {
-    return (double)r.x * 0x1p-32 + (double)(int32_t)(r.y >> 11) * 0x1p-53;
+    return (double)(((uint64_t)r.x << 32 | r.y) >> 11) * 0x1p-53;
 }
 
+/* The sum of the words holds each upper half 65536 times and each lower one once; what counts is both once.  The constants,
+ * see kernels.h, stand for a division. */
 static __device__ __forceinline__ double normal(uint4 r)
 {
-    int32_t sum = (int32_t)((r.x & 0xffff) + (r.x >> 16) + (r.y & 0xffff) + (r.y >> 16) + (r.z & 0xffff) +
-                            (r.z >> 16) + (r.w & 0xffff) + (r.w >> 16));
-    return __ddiv_rn((double)(sum - 262140), 0x1.a20bd6fff1bdfp+15);
+    uint32_t upper = (r.x >> 16) + (r.y >> 16) + (r.z >> 16) + (r.w >> 16);
+    double sum = (double)(int32_t)(r.x + r.y + r.z + r.w - 65535u * upper - 262140u);
+    return __fma_rn(sum, KERNELS_NORMAL_INVERSE, sum * KERNELS_NORMAL_REST);
 }
 
 static __device__ __forceinline__ uint32_t mix(uint32_t x)
@@ -66,18 +68,18 @@ static __device__ uint64_t permute(const kernels_fill &f, uint64_t i)
     return f.rotate ? (i + 1 == f.count ? 0 : i + 1) : i;
 }
 
-static __device__ __forceinline__ double draw(const kernels_fill &f, uint64_t i)
+static __device__ __forceinline__ double draw(const kernels_fill &f, uint32_t distribution, uint64_t i)
 {
     double v;
-    if (f.distribution == KERNELS_PERMUTED) {
+    if (distribution == KERNELS_PERMUTED) {
         v = (double)permute(f, i);
     } else {
         uint4 r = philox(i, f.param, KERNELS_VALUES, f.seed_low, f.seed_high);
-        if (f.distribution == KERNELS_UNIFORM) {
+        if (distribution == KERNELS_UNIFORM) {
             v = unit(r);
-        } else if (f.distribution == KERNELS_NORMAL) {
+        } else if (distribution == KERNELS_NORMAL) {
             v = normal(r);
-        } else if (f.distribution == KERNELS_INTEGER) {
+        } else if (distribution == KERNELS_INTEGER) {
             uint64_t range = (uint64_t)f.high - (uint64_t)f.low + 1;
             uint64_t word = (uint64_t)r.y << 32 | r.x;
             v = (double)(f.low + (int64_t)__umul64hi(word, range));
@@ -88,52 +90,52 @@ static __device__ __forceinline__ double draw(const kernels_fill &f, uint64_t i)
     return __fma_rn(v, f.scale, f.offset);
 }
 
-/* Rounds once, from the double, to nearest even; task/dtype.c has the same function. */
-static __device__ uint32_t round_narrow(int exponent_bits, int mantissa_bits, bool has_infinity, double value)
+/* A float's bits, rounded to odd: cut off, and the last bit set where that lost anything.  Rounding them again, to at
+ * least two bits less, gives what rounding once would have given. */
+static __device__ __forceinline__ uint32_t round_to_odd(double v)
 {
-    uint64_t bits = (uint64_t)__double_as_longlong(value);
-    uint64_t mantissa_mask = (1ull << mantissa_bits) - 1, exponent_mask = (1ull << exponent_bits) - 1;
-    uint64_t sign = (bits >> 63) << (exponent_bits + mantissa_bits);
-    int bias = (int)(exponent_mask >> 1);
-    uint64_t infinity = exponent_mask << mantissa_bits;
-    uint64_t overflow = has_infinity ? infinity : (infinity | mantissa_mask) - 1;
-    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
-    uint64_t significand = (bits & ((1ull << 52) - 1)) | 1ull << 52;
-    if (exponent == 1024) {
-        if (bits << 12) /* not a number */
-            return (uint32_t)(sign | infinity | (has_infinity ? 1ull << (mantissa_bits - 1) : mantissa_mask));
-        return (uint32_t)(sign | overflow);
-    }
-    if (exponent == -1023)
-        return (uint32_t)sign;
-    int shift = 52 - mantissa_bits;
-    bool subnormal = exponent < 1 - bias;
-    if (subnormal) {
-        int more = 1 - bias - exponent;
-        shift = shift + more > 54 ? 54 : shift + more;
-    }
-    uint64_t rounded = significand >> shift;
-    uint64_t rest = significand & ((1ull << shift) - 1), half = 1ull << (shift - 1);
-    if (rest > half || (rest == half && (rounded & 1)))
-        rounded++;
-    if (!subnormal)
-        rounded += (uint64_t)(int64_t)(exponent + bias - 1) << mantissa_bits;
-    return (uint32_t)(sign | (rounded > overflow ? overflow : rounded));
+    float cut = __double2float_rz(v);
+    return __float_as_uint(cut) | ((double)cut != v);
 }
 
-static __device__ __forceinline__ int64_t round_integer(double value, int64_t low, int64_t high)
+/* Rounds once, from the double, to nearest even, as the function of task/dtype.c does. */
+template <int EXPONENT_BITS, int MANTISSA_BITS, bool HAS_INFINITY>
+static __device__ __forceinline__ uint32_t round_narrow(double v)
 {
-    if (value != value)
-        return 0;
-    double rounded = rint(value);
-    if (rounded >= (double)high)
-        return high;
-    if (rounded <= (double)low)
-        return low;
-    return (int64_t)rounded;
+    const int bias = (1 << (EXPONENT_BITS - 1)) - 1, shift = 23 - MANTISSA_BITS;
+    const uint32_t infinity = ((1u << EXPONENT_BITS) - 1) << MANTISSA_BITS;
+    const uint32_t overflow = HAS_INFINITY ? infinity : infinity + (1u << MANTISSA_BITS) - 2;
+    const uint32_t least = (uint32_t)(128 - bias) << 23;         /* the least normal number */
+    const uint32_t adder = (uint32_t)(128 - bias + shift) << 23; /* its last bit is that of the subnormal numbers */
+    uint32_t bits = round_to_odd(v), size = bits & 0x7fffffff, rounded;
+    if (size < least)
+        rounded = __float_as_uint(__uint_as_float(size) + __uint_as_float(adder)) - adder;
+    else
+        rounded = (size - (least - (1u << 23)) + ((1u << (shift - 1)) - 1) + (size >> shift & 1)) >> shift;
+    return min(rounded, overflow) | bits >> 31 << (EXPONENT_BITS + MANTISSA_BITS);
 }
 
-static __device__ uint64_t element_bits(uint32_t dtype, double v)
+static __device__ __forceinline__ uint32_t round_f16(double v)
+{
+    uint16_t bits;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(v));
+    return bits;
+}
+
+static __device__ __forceinline__ uint32_t round_bf16(double v)
+{
+    uint16_t bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "r"(round_to_odd(v)));
+    return bits;
+}
+
+static __device__ __forceinline__ uint32_t round_integer(double v, int low, int high)
+{
+    return (uint32_t)max(low, min(__double2int_rn(v), high));
+}
+
+/* v may be infinite but is a number, as tasks have finite scales and offsets; the card's conversions saturate. */
+static __device__ __forceinline__ uint64_t element_bits(uint32_t dtype, double v)
 {
     switch (dtype) {
     case DTYPE_F64:
@@ -141,27 +143,27 @@ static __device__ uint64_t element_bits(uint32_t dtype, double v)
     case DTYPE_F32:
         return __float_as_uint(__double2float_rn(v));
     case DTYPE_F16:
-        return round_narrow(5, 10, true, v);
+        return round_f16(v);
     case DTYPE_BF16:
-        return round_narrow(8, 7, true, v);
+        return round_bf16(v);
     case DTYPE_F8E4M3:
-        return round_narrow(4, 3, false, v);
+        return round_narrow<4, 3, false>(v);
     case DTYPE_F8E5M2:
-        return round_narrow(5, 2, true, v);
+        return round_narrow<5, 2, true>(v);
     case DTYPE_I8:
-        return (uint64_t)round_integer(v, INT8_MIN, INT8_MAX) & 0xff;
+        return round_integer(v, INT8_MIN, INT8_MAX) & 0xff;
     case DTYPE_U8:
-        return (uint64_t)round_integer(v, 0, UINT8_MAX);
+        return round_integer(v, 0, UINT8_MAX);
     case DTYPE_I32:
-        return (uint64_t)round_integer(v, INT32_MIN, INT32_MAX) & 0xffffffffu;
+        return round_integer(v, INT32_MIN, INT32_MAX);
     case DTYPE_I64:
-        return (uint64_t)round_integer(v, INT64_MIN, INT64_MAX);
+        return (uint64_t)__double2ll_rn(v);
     default:
-        return (uint64_t)round_integer(v, 0, 1);
+        return round_integer(v, 0, 1);
     }
 }
 
-static __device__ __forceinline__ uint32_t element_size(uint32_t dtype)
+static __host__ __device__ constexpr uint32_t element_size(uint32_t dtype)
 {
     switch (dtype) {
     case DTYPE_F64:
@@ -178,6 +180,18 @@ static __device__ __forceinline__ uint32_t element_size(uint32_t dtype)
     }
 }
 
+static __device__ __forceinline__ void store_element(uint64_t to, uint32_t size, uint64_t i, uint64_t bits)
+{
+    if (size == 8)
+        ((uint64_t *)to)[i] = bits;
+    else if (size == 4)
+        ((uint32_t *)to)[i] = (uint32_t)bits;
+    else if (size == 2)
+        ((uint16_t *)to)[i] = (uint16_t)bits;
+    else
+        ((uint8_t *)to)[i] = (uint8_t)bits;
+}
+
 /* Sixteen bytes, or what is left of the buffer, to a 16-byte aligned place. */
 static __device__ __forceinline__ void store_chunk(uint64_t to, uint64_t at, uint64_t bytes, uint64_t low,
                                                    uint64_t high)
@@ -190,39 +204,71 @@ static __device__ __forceinline__ void store_chunk(uint64_t to, uint64_t at, uin
         *(uint8_t *)(to + at + b) = (uint8_t)((b < 8 ? low : high) >> 8 * (b % 8));
 }
 
-template <uint32_t SIZE> static __device__ __forceinline__ void fill(const kernels_fill &f)
+/* The elements of run r, none wider than 32 bits. */
+template <uint32_t SIZE> static __device__ __forceinline__ void store_run(uint64_t to, uint64_t r, const uint32_t *bits)
 {
-    uint64_t bytes = f.count * SIZE;
-    for (uint64_t at = (blockIdx.x * (uint64_t)blockDim.x + threadIdx.x) * 16; at < bytes;
-         at += (uint64_t)gridDim.x * blockDim.x * 16) {
-        uint64_t word[2] = {0, 0};
-#pragma unroll
-        for (uint32_t e = 0; e < 16 / SIZE; e++) {
-            uint64_t i = at / SIZE + e;
-            if (i < f.count)
-                word[e * SIZE / 8] |= element_bits(f.dtype, draw(f, i)) << 8 * (e * SIZE % 8);
-        }
-        store_chunk(f.to, at, bytes, word[0], word[1]);
-    }
+    if (SIZE == 4)
+        ((uint4 *)to)[r] = make_uint4(bits[0], bits[1], bits[2], bits[3]);
+    else if (SIZE == 2)
+        ((uint2 *)to)[r] = make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
+    else
+        ((uint32_t *)to)[r] = bits[0] | bits[1] << 8 | bits[2] << 16 | bits[3] << 24;
 }
 
-extern "C" __global__ void __launch_bounds__(KERNELS_THREADS) kgrade_fill(const __grid_constant__ kernels_fill f)
+/*
+ * The buffer's whole runs; returns how many elements they are.  The counters of a run differ in the lowest bits alone, so
+ * that its elements share most of the first two rounds, and their chains of operations go on side by side.
+ */
+template <uint32_t DTYPE, uint32_t DISTRIBUTION>
+static __device__ __forceinline__ uint64_t fill_runs(const kernels_fill &f)
 {
-    switch (element_size(f.dtype)) {
-    case 8:
-        fill<8>(f);
-        break;
-    case 4:
-        fill<4>(f);
-        break;
-    case 2:
-        fill<2>(f);
-        break;
-    default:
-        fill<1>(f);
-        break;
+    uint64_t runs = f.count / KERNELS_FILL_RUN, threads = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t r = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; r < runs; r += threads) {
+        uint32_t bits[KERNELS_FILL_RUN];
+#pragma unroll
+        for (uint32_t e = 0; e < KERNELS_FILL_RUN; e++)
+            bits[e] = (uint32_t)element_bits(DTYPE, draw(f, DISTRIBUTION, r * KERNELS_FILL_RUN | e));
+        store_run<element_size(DTYPE)>(f.to, r, bits);
     }
+    return runs * KERNELS_FILL_RUN;
 }
+
+/* The elements from `first` on, one by one, of whatever type and distribution. */
+static __device__ __forceinline__ void fill_elements(const kernels_fill &f, uint64_t first)
+{
+    uint64_t threads = (uint64_t)gridDim.x * blockDim.x;
+    for (uint64_t i = first + blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < f.count; i += threads)
+        store_element(f.to, element_size(f.dtype), i, element_bits(f.dtype, draw(f, f.distribution, i)));
+}
+
+#define PAIR(dtype, distribution) ((dtype)*8 + (distribution))
+#define RUNS(dtype, distribution)                                                                                      \
+    case PAIR(dtype, distribution):                                                                                    \
+        done = fill_runs<dtype, distribution>(f);                                                                      \
+        break
+
+/* Six blocks a multiprocessor: 40 registers a thread, which hold a run; with 32 some would go to memory. */
+extern "C" __global__ void __launch_bounds__(KERNELS_THREADS, 6) kgrade_fill(const __grid_constant__ kernels_fill f)
+{
+    uint64_t done = 0;
+    switch (PAIR(f.dtype, f.distribution)) {
+        RUNS(DTYPE_F32, KERNELS_UNIFORM);
+        RUNS(DTYPE_F32, KERNELS_NORMAL);
+        RUNS(DTYPE_F32, KERNELS_INTEGER);
+        RUNS(DTYPE_F16, KERNELS_UNIFORM);
+        RUNS(DTYPE_F16, KERNELS_NORMAL);
+        RUNS(DTYPE_BF16, KERNELS_UNIFORM);
+        RUNS(DTYPE_BF16, KERNELS_NORMAL);
+        RUNS(DTYPE_F8E4M3, KERNELS_UNIFORM);
+        RUNS(DTYPE_F8E4M3, KERNELS_NORMAL);
+        RUNS(DTYPE_I32, KERNELS_INTEGER);
+    default:
+        break; /* all of them one by one */
+    }
+    fill_elements(f, done);
+}
+#undef PAIR
+#undef RUNS
 
 template <uint32_t SIZE> static __device__ __forceinline__ void poison(const kernels_poison &p)
 {

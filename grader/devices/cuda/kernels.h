@@ -28,7 +28,16 @@ enum kernels_distribution {
 
 #define KERNELS_THREADS 256 /* per block, of all kernels below that work on arrays */
 
-/* "kgrade_fill": count elements of a buffer; every thread makes 16 bytes at a time. */
+#define KERNELS_FILL_RUN 4 /* elements that a thread of "kgrade_fill" draws at a time, if common */
+
+/*
+ * 1 / VALUES_NORMAL_DIVISOR of task/values.h, and what that rounding lost.  fma(x, INVERSE, x * REST) is the quotient that a
+ * division gives, to the last bit, for each of the 524281 sums there are; tests/unit/test_values.c tries them all.
+ */
+#define KERNELS_NORMAL_INVERSE 0x1.3988e1412ed76p-16
+#define KERNELS_NORMAL_REST (-0x1.17d35ae706e5ap-70)
+
+/* "kgrade_fill": count elements of a buffer. */
 struct kernels_fill {
     uint64_t to; /* address, aligned to 16 */
     uint64_t count;
