@@ -35,28 +35,38 @@ static double median(double times[FLOOR_SAMPLES])
     return statistics_quantile(times, FLOOR_SAMPLES, 0.5);
 }
 
+static int take_turn(struct replay *replay, struct dither *dither, double resolution_ns,
+                     size_t *tries, size_t turn, double times[FLOOR_SAMPLES], struct finding *f)
+{
+    const size_t n = FLOOR_SAMPLES / FLOOR_TURNS;
+    for (size_t i = turn * n; i < (turn + 1) * n; i++)
+        if (take(replay, dither, resolution_ns, tries, &times[i], f))
+            return -1;
+    return 0;
+}
+
 int floor_take(struct replay *baseline, struct dither *dither, double resolution_ns, double *ret,
                struct finding *f)
 {
     double times[FLOOR_SAMPLES];
     size_t tries = 0;
-    for (size_t i = 0; i < FLOOR_SAMPLES; i++)
-        if (take(baseline, dither, resolution_ns, &tries, &times[i], f))
+    for (size_t turn = 0; turn < FLOOR_TURNS; turn++)
+        if (take_turn(baseline, dither, resolution_ns, &tries, turn, times, f))
             return -1;
     *ret = median(times);
     return 0;
 }
 
-/* By turns, so that both see the same clocks. */
+/* A sample is taken right after another of the same process or what prepared it.  So are these, but the first of each turn. */
 int floor_difference(struct replay *candidate, struct replay *baseline, double resolution_ns,
                      double *ret, struct finding *f)
 {
     struct dither dithers[] = {DITHER_CANDIDATE, DITHER_BASELINE};
     double candidates[FLOOR_SAMPLES], baselines[FLOOR_SAMPLES];
     size_t tries[2] = {0, 0};
-    for (size_t i = 0; i < FLOOR_SAMPLES; i++)
-        if (take(candidate, &dithers[0], resolution_ns, &tries[0], &candidates[i], f) ||
-            take(baseline, &dithers[1], resolution_ns, &tries[1], &baselines[i], f))
+    for (size_t turn = 0; turn < FLOOR_TURNS; turn++)
+        if (take_turn(candidate, &dithers[0], resolution_ns, &tries[0], turn, candidates, f) ||
+            take_turn(baseline, &dithers[1], resolution_ns, &tries[1], turn, baselines, f))
             return -1;
     *ret = median(candidates) - median(baselines);
     return 0;

@@ -12,6 +12,7 @@
 #include "../replay/replay.h"
 
 #define FLOOR_SAMPLES 63u
+#define FLOOR_TURNS 3u   /* in which both sides take theirs, so that both see the same clocks */
 #define FLOOR_TRIES 630u /* a busy machine makes many void */
 
 /*

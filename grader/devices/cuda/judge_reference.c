@@ -16,6 +16,7 @@
 #include "inputs.h"
 
 #define SYMBOL "reference_cuda"
+#define FIRST_MEMORY_PART 128 /* of the device's: enough for most tasks */
 #define MEMORY_HINT "Make the task's largest case smaller, or use a card with more memory."
 
 /* Device memory for each buffer of a layout, by its index there; 0: none. */
@@ -35,9 +36,11 @@ int device_reference_ready_memory(const struct driver_context *context, CUstream
     CUmemoryPool pool;
     CUdeviceptr first;
     cuuint64_t everything = UINT64_MAX;
+    size_t memory = 0;
     DRIVER_TRY(err, cuDeviceGetDefaultMemPool(&pool, context->device));
     DRIVER_TRY(err, cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &everything));
-    DRIVER_TRY(err, cuMemAllocAsync(&first, 1, stream));
+    DRIVER_TRY(err, cuDeviceTotalMem(&memory, context->device));
+    DRIVER_TRY(err, cuMemAllocAsync(&first, memory / FIRST_MEMORY_PART, stream));
     DRIVER_TRY(err, cuMemFreeAsync(first, stream));
     DRIVER_TRY(err, cuStreamSynchronize(stream));
     return 0;

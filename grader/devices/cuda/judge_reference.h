@@ -19,7 +19,7 @@ struct device_reference {
 /* The outputs of one sample. */
 struct device_outputs;
 
-/* Before all others: freed memory stays in the device's pool, and its first memory, which takes long, has been taken. */
+/* Before all others: freed memory stays in the device's pool, and the pool has its first, which takes long to get. */
 int device_reference_ready_memory(const struct driver_context *context, CUstream stream,
                                   kgrade_error *err);
 

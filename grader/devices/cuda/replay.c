@@ -17,7 +17,9 @@
 #include "rebuild.h"
 #include "restore.h"
 
-#define EVICT_L2_SIZES 4u                  /* the buffer that is read to empty L2, in sizes of L2 */
+/* The buffer that is read to empty L2, in sizes of L2.  On an H200 a copy of 16 MiB takes 8 % longer after one size than after
+ * three, 1 % longer after two, and as long after sixteen. */
+#define EVICT_L2_SIZES 3u
 #define EVICT_DEFAULT_BYTES (256ull << 20) /* where the size of L2 is not known */
 #define WARM_UP_SALT 0x9e3779b97f4a7c15ull /* inputs of the warm-up are not those of any sample */
 
