@@ -100,7 +100,8 @@ static int limit(__rlimit_resource_t what, uint64_t soft, uint64_t hard)
 int payload_set_limits(const struct jail_limits *l, uint64_t others, kgrade_error *err)
 {
     uint64_t memory = l->memory_bytes ? l->memory_bytes : RLIM_INFINITY;
-    bool failed = limit(RLIMIT_AS, memory, memory) ||
+    uint64_t data = l->data_bytes ? l->data_bytes : RLIM_INFINITY;
+    bool failed = limit(RLIMIT_AS, memory, memory) || limit(RLIMIT_DATA, data, data) ||
                   limit(RLIMIT_FSIZE, l->file_bytes, l->file_bytes) ||
                   limit(RLIMIT_NPROC, l->processes + others, l->processes + others) ||
                   limit(RLIMIT_NOFILE, l->open_files, l->open_files) || limit(RLIMIT_CORE, 0, 0) ||

@@ -91,6 +91,7 @@ struct jail_limits {
     uint64_t cpu_seconds;  /* RLIMIT_CPU per process; 0: none */
     uint64_t cpu_percent;  /* of one CPU, for all processes together, by cgroup; 0: none */
     uint64_t memory_bytes; /* RLIMIT_AS per process; 0: none (a GPU driver reserves terabytes) */
+    uint64_t data_bytes;   /* RLIMIT_DATA per process, private memory that it can write; 0: none */
     /* What all processes together may occupy, with /tmp and /dev/shm, by cgroup; 0: none. */
     uint64_t memory_total_bytes;
     uint64_t file_bytes; /* RLIMIT_FSIZE; 0: nothing can be written to files */

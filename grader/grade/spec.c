@@ -10,7 +10,9 @@
 #define BUILD_MEMORY_BYTES (8ull << 30)
 #define TMP_BYTES (1ull << 30)
 #define JAIL_TOTAL_BYTES                                                                           \
-    (64ull << 30)             /* of one jail, with its files in /tmp; libraries of GPUs are large */
+    (64ull << 30) /* of one jail, with its files in /tmp; libraries of GPUs are large */
+/* Of one process where its address space has no limit: what a GPU's driver reserves cannot be written and does not count. */
+#define PROCESS_DATA_BYTES (32ull << 30)
 #define JAIL_TOTAL_PERCENT 75 /* of the machine's memory, if that is less */
 /* Of the jail of a candidate in Python: numerical libraries make a thread for each core, frameworks write what they
  * compile. */
@@ -84,6 +86,17 @@ static uint64_t total_bytes(void)
     return share < JAIL_TOTAL_BYTES ? share : JAIL_TOTAL_BYTES;
 }
 
+static uint64_t data_bytes(enum device_step step, uint64_t total)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    (void)step, (void)total;
+    return 0; /* a sanitizer's shadow memory takes terabytes */
+#else
+    /* A judge has whole cases in memory, in double precision, and runs no candidate. */
+    return step == STEP_JUDGE || total < PROCESS_DATA_BYTES ? total : PROCESS_DATA_BYTES;
+#endif
+}
+
 /* Half of the machine: a build that takes all of it would disturb what is being timed. */
 static uint64_t build_cpu_percent(void)
 {
@@ -114,6 +127,8 @@ struct jail_limits spec_limits(const struct device *device, enum device_step ste
     } else if (step == STEP_JUDGE) {
         limits.memory_bytes = 0;
     }
+    if (!limits.memory_bytes)
+        limits.data_bytes = data_bytes(step, limits.memory_total_bytes);
     if (python) {
         limits.processes = PYTHON_PROCESSES;
         limits.open_files = PYTHON_OPEN_FILES;

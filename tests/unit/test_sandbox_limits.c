@@ -19,9 +19,9 @@ static int inside_forks(void)
     return 0;
 }
 
-static int inside_memory(void)
+static int inside_memory(int protection)
 {
-    void *p = mmap(NULL, 3ull << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, 3ull << 30, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     printf("%s\n", p != MAP_FAILED ? "got it" : "refused");
     return 0;
 }
@@ -30,7 +30,9 @@ static int inside(const char *what)
 {
     if (!strcmp(what, "forks"))
         return inside_forks();
-    return !strcmp(what, "memory") ? inside_memory() : 99;
+    if (!strcmp(what, "reservation"))
+        return inside_memory(PROT_NONE);
+    return !strcmp(what, "data") ? inside_memory(PROT_READ | PROT_WRITE) : 99;
 }
 
 /* The outside */
@@ -95,12 +97,35 @@ static void test_address_space(void **state)
     char text[64];
     struct job job;
     job_init(&job, NULL);
-    job_probe(&job, "memory", NULL);
+    job_probe(&job, "reservation", NULL);
     run_job(&job, text, sizeof text);
     assert_string_equal(text, "got it\n");
     job.spec.limits.memory_bytes = 1ull << 30;
     run_job(&job, text, sizeof text);
     assert_string_equal(text, "refused\n");
+#endif
+}
+
+/* What is private and can be written counts, a reservation does not. */
+static void test_data(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    print_message("skipped: a sanitizer needs terabytes of memory that it can write\n");
+    skip();
+#else
+    char text[64];
+    struct job job;
+    job_init(&job, NULL);
+    job_probe(&job, "data", NULL);
+    run_job(&job, text, sizeof text);
+    assert_string_equal(text, "got it\n");
+    job.spec.limits.data_bytes = 1ull << 30;
+    run_job(&job, text, sizeof text);
+    assert_string_equal(text, "refused\n");
+    job_probe(&job, "reservation", NULL);
+    run_job(&job, text, sizeof text);
+    assert_string_equal(text, "got it\n");
 #endif
 }
 
@@ -148,6 +173,7 @@ static void test_every_resource_limit(void **state)
         {"Max processes", "18", "18"}, /* the first process counts, too */
         {"Max open files", "20", "20"},
         {"Max address space", "34359738368", "34359738368"},
+        {"Max data size", "17179869184", "17179869184"},
         {"Max msgqueue size", "0", "0"},
         {"Max realtime priority", "0", "0"},
     };
@@ -162,6 +188,7 @@ static void test_every_resource_limit(void **state)
     job.spec.limits.processes = 17;
     job.spec.limits.open_files = 20;
     job.spec.limits.memory_bytes = 32ull << 30;
+    job.spec.limits.data_bytes = 16ull << 30;
     struct jail_status status = run_job(&job, text, sizeof text);
     assert_exit(&status, 0);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -179,15 +206,11 @@ int main(int argc, char **argv)
     if (argc > 1)
         return inside(argv[1]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tmp_size),
-        cmocka_unit_test(test_shm_size),
-        cmocka_unit_test(test_tmp_inodes),
-        cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_fork_bomb),
-        cmocka_unit_test(test_address_space),
-        cmocka_unit_test(test_file_size),
-        cmocka_unit_test(test_cpu_time),
-        cmocka_unit_test(test_every_resource_limit),
+        cmocka_unit_test(test_tmp_size),   cmocka_unit_test(test_shm_size),
+        cmocka_unit_test(test_tmp_inodes), cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_fork_bomb),  cmocka_unit_test(test_address_space),
+        cmocka_unit_test(test_data),       cmocka_unit_test(test_file_size),
+        cmocka_unit_test(test_cpu_time),   cmocka_unit_test(test_every_resource_limit),
     };
     if (!have_full_level())
         return SKIPPED;
