@@ -16,4 +16,8 @@
 #define X14 X13 X13
 #define X15 X14 X14
 #define X16 X15 X15
+#ifdef __cplusplus
+static_assert(0, X16);
+#else
 _Static_assert(0, X16);
+#endif

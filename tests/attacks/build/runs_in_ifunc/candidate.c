@@ -2,17 +2,23 @@
 #define _GNU_SOURCE
 #include "../../attack.h"
 
+/* As C++ the name that the attribute gives would be another. */
+#ifdef __cplusplus
+extern "C" void (*resolve(void))(void);
+extern "C" void early(void) __attribute__((ifunc("resolve")));
+#else
+void early(void) __attribute__((ifunc("resolve")));
+#endif
+
 static void held(void)
 {
 }
 
-static void (*resolve(void))(void)
+void (*resolve(void))(void)
 {
     forge("{\"ok\":true,\"load_ns\":1}");
     return held;
 }
-
-void early(void) __attribute__((ifunc("resolve")));
 
 static void attack(void)
 {
