@@ -17,8 +17,8 @@ static int raises(void)
 
 static void attack(void)
 {
-    static const int resources[] = {RLIMIT_AS,   RLIMIT_FSIZE,  RLIMIT_NPROC,  RLIMIT_NOFILE,
-                                    RLIMIT_CORE, RLIMIT_STACK,  RLIMIT_RTPRIO, RLIMIT_MSGQUEUE,
+    static const int resources[] = {RLIMIT_AS,   RLIMIT_FSIZE,   RLIMIT_NPROC,  RLIMIT_NOFILE,
+                                    RLIMIT_CORE, RLIMIT_STACK,   RLIMIT_RTPRIO, RLIMIT_MSGQUEUE,
                                     RLIMIT_NICE, RLIMIT_MEMLOCK, RLIMIT_DATA};
     for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++) {
         resource = resources[i];
