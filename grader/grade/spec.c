@@ -10,10 +10,10 @@
 #define BUILD_MEMORY_BYTES (8ull << 30)
 #define TMP_BYTES (1ull << 30)
 #define JAIL_TOTAL_BYTES                                                                           \
-    (64ull << 30) /* of one jail, with its files in /tmp; libraries of GPUs are large */
+    (64ull << 30)             /* of one jail, with its files in /tmp; libraries of GPUs are large */
+#define JAIL_TOTAL_PERCENT 75 /* of the machine's memory, if that is less */
 /* Of one process where its address space has no limit: what a GPU's driver reserves cannot be written and does not count. */
 #define PROCESS_DATA_BYTES (32ull << 30)
-#define JAIL_TOTAL_PERCENT 75 /* of the machine's memory, if that is less */
 /* Of the jail of a candidate in Python: numerical libraries make a thread for each core, frameworks write what they
  * compile. */
 #define PYTHON_PROCESSES 512

@@ -35,11 +35,10 @@ static double median(double times[FLOOR_SAMPLES])
     return statistics_quantile(times, FLOOR_SAMPLES, 0.5);
 }
 
-static int take_turn(struct replay *replay, struct dither *dither, double resolution_ns,
-                     size_t *tries, size_t turn, double times[FLOOR_SAMPLES], struct finding *f)
+static int take_some(struct replay *replay, struct dither *dither, double resolution_ns,
+                     size_t *tries, double *times, size_t n, struct finding *f)
 {
-    const size_t n = FLOOR_SAMPLES / FLOOR_TURNS;
-    for (size_t i = turn * n; i < (turn + 1) * n; i++)
+    for (size_t i = 0; i < n; i++)
         if (take(replay, dither, resolution_ns, tries, &times[i], f))
             return -1;
     return 0;
@@ -50,23 +49,23 @@ int floor_take(struct replay *baseline, struct dither *dither, double resolution
 {
     double times[FLOOR_SAMPLES];
     size_t tries = 0;
-    for (size_t turn = 0; turn < FLOOR_TURNS; turn++)
-        if (take_turn(baseline, dither, resolution_ns, &tries, turn, times, f))
-            return -1;
+    if (take_some(baseline, dither, resolution_ns, &tries, times, FLOOR_SAMPLES, f))
+        return -1;
     *ret = median(times);
     return 0;
 }
 
-/* A sample is taken right after another of the same process or what prepared it.  So are these, but the first of each turn. */
+/* A sample is taken right after what prepared it, in the same process.  So are these, but the first of each turn. */
 int floor_difference(struct replay *candidate, struct replay *baseline, double resolution_ns,
                      double *ret, struct finding *f)
 {
-    struct dither dithers[] = {DITHER_CANDIDATE, DITHER_BASELINE};
+    struct dither ours = DITHER_CANDIDATE, theirs = DITHER_BASELINE;
     double candidates[FLOOR_SAMPLES], baselines[FLOOR_SAMPLES];
+    const size_t n = FLOOR_SAMPLES / FLOOR_TURNS;
     size_t tries[2] = {0, 0};
-    for (size_t turn = 0; turn < FLOOR_TURNS; turn++)
-        if (take_turn(candidate, &dithers[0], resolution_ns, &tries[0], turn, candidates, f) ||
-            take_turn(baseline, &dithers[1], resolution_ns, &tries[1], turn, baselines, f))
+    for (size_t at = 0; at < FLOOR_SAMPLES; at += n)
+        if (take_some(candidate, &ours, resolution_ns, &tries[0], candidates + at, n, f) ||
+            take_some(baseline, &theirs, resolution_ns, &tries[1], baselines + at, n, f))
             return -1;
     *ret = median(candidates) - median(baselines);
     return 0;

@@ -21,7 +21,8 @@ static int inside_forks(void)
 
 static int inside_memory(int protection)
 {
-    void *p = mmap(NULL, 3ull << 30, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p =
+        mmap(NULL, 3ull << 30, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     printf("%s\n", p != MAP_FAILED ? "got it" : "refused");
     return 0;
 }
@@ -87,6 +88,14 @@ static void test_fork_bomb(void **state)
     check_fork_bomb();
 }
 
+static void assert_memory(struct job *job, const char *what, const char *answer)
+{
+    char text[64];
+    job_probe(job, what, NULL);
+    run_job(job, text, sizeof text);
+    assert_string_equal(text, answer);
+}
+
 static void test_address_space(void **state)
 {
     (void)state;
@@ -94,15 +103,11 @@ static void test_address_space(void **state)
     print_message("skipped: a sanitizer needs terabytes of address space\n");
     skip();
 #else
-    char text[64];
     struct job job;
     job_init(&job, NULL);
-    job_probe(&job, "reservation", NULL);
-    run_job(&job, text, sizeof text);
-    assert_string_equal(text, "got it\n");
+    assert_memory(&job, "reservation", "got it\n");
     job.spec.limits.memory_bytes = 1ull << 30;
-    run_job(&job, text, sizeof text);
-    assert_string_equal(text, "refused\n");
+    assert_memory(&job, "reservation", "refused\n");
 #endif
 }
 
@@ -114,18 +119,12 @@ static void test_data(void **state)
     print_message("skipped: a sanitizer needs terabytes of memory that it can write\n");
     skip();
 #else
-    char text[64];
     struct job job;
     job_init(&job, NULL);
-    job_probe(&job, "data", NULL);
-    run_job(&job, text, sizeof text);
-    assert_string_equal(text, "got it\n");
+    assert_memory(&job, "data", "got it\n");
     job.spec.limits.data_bytes = 1ull << 30;
-    run_job(&job, text, sizeof text);
-    assert_string_equal(text, "refused\n");
-    job_probe(&job, "reservation", NULL);
-    run_job(&job, text, sizeof text);
-    assert_string_equal(text, "got it\n");
+    assert_memory(&job, "data", "refused\n");
+    assert_memory(&job, "reservation", "got it\n");
 #endif
 }
 
