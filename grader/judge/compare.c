@@ -27,8 +27,7 @@ static double expected_at(enum dtype type, const void *expected, uint64_t i)
 static void look_around(enum dtype type, const void *got, const void *expected,
                         struct comparison *c)
 {
-    uint64_t half = COMPARE_AROUND / 2;
-    c->around_first = c->worst_index > half ? c->worst_index - half : 0;
+    c->around_first = compare_around_first(c->worst_index);
     uint64_t n = c->count - c->around_first;
     c->n_around = n < COMPARE_AROUND ? (size_t)n : COMPARE_AROUND;
     for (size_t i = 0; i < c->n_around; i++) {

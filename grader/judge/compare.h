@@ -33,4 +33,10 @@ void compare_output(enum dtype type, const void *got, const void *poison, const 
 
 bool comparison_passes(const struct comparison *comparison);
 
+/* The first of the elements that are shown around the worst one. */
+static inline uint64_t compare_around_first(uint64_t worst_index)
+{
+    return worst_index > COMPARE_AROUND / 2 ? worst_index - COMPARE_AROUND / 2 : 0;
+}
+
 #endif

@@ -93,7 +93,7 @@ static int make_inputs(const struct host_reference *reference, const struct judg
     *ret = calloc(1, (size_t)c->layout.bytes + 1);
     if (!*ret)
         return fail(err, "out_of_memory", NULL, "No memory to make the inputs again.");
-    return reference->python->inputs(reference->task, c, seed, *ret, err);
+    return reference->python->inputs(reference->task, c, seed, false, *ret, err);
 }
 
 /* Rounding to fewer bits of the mantissa than the type has gives numbers of the type. */
@@ -160,7 +160,7 @@ static int evaluate_python(const struct host_reference *reference, const struct 
         return -1;
     if (twist && twist_inputs(reference, c, twist, ret->inputs, err))
         return -1;
-    return reference->python->evaluate(reference->task, c, ret->inputs, ret->wide, err);
+    return reference->python->evaluate(reference->task, c, false, ret->inputs, ret->wide, err);
 }
 
 int host_check(const struct host_reference *reference, const struct judge_case *c,
@@ -168,8 +168,8 @@ int host_check(const struct host_reference *reference, const struct judge_case *
                bool *ret_pass, kgrade_error *err)
 {
     *ret_decided = false;
-    return reference->python ? reference->python->check(reference->task, c, operands->inputs, data,
-                                                        ret_decided, ret_pass, err)
+    return reference->python ? reference->python->check(reference->task, c, false, operands->inputs,
+                                                        data, ret_decided, ret_pass, err)
                              : 0;
 }
 

@@ -181,10 +181,11 @@ static int open_python(kgrade *engine, const struct device *device, const struct
                            "No memory for the task's Python.");
     if (take_python(engine, device, python, ret, f))
         return -1;
-    return send_task(ret, task, arena_fd, f) ||
-                   request_with(ret, json_pack("{s:s}", "op", "python"), files, -1, &o, f)
-               ? -1
-               : 0;
+    if (send_task(ret, task, arena_fd, f) ||
+        request_with(ret, json_pack("{s:s}", "op", "python"), files, -1, &o, f))
+        return -1;
+    ret->fills = json_is_true(json_object_get(o.message.json, "fills"));
+    return 0;
 }
 
 int judge_describe(kgrade *engine, const struct device *device, const struct python *python,
@@ -230,7 +231,7 @@ static int make_inputs(void *judge, const struct task *task, const struct task_c
                        uint64_t seed, struct finding *f)
 {
     struct judge_client *j = judge;
-    bool first = !j->inputs_sent;
+    bool first = !j->inputs_sent && !j->fills;
     if (judge_inputs(j, task, c, seed, j->inputs_fd, f))
         return -1;
     /* Now that the judge has its mapping nobody gets another one for writing, whatever a kernel that is native code opens. */
@@ -265,6 +266,8 @@ int judge_feed(struct judge_client *j, const struct task *task, const struct tas
     char path[64];
     if (!task->python || !replay->worker.jail)
         return 0;
+    if (j->fills)
+        return replay_feed(replay, -1, make_inputs, j, f);
     if (open_inputs(j, task, cases, n_cases, f))
         return -1;
     /* Kernels may be native code of the replayer: it can read the file, and not write to it. */
@@ -356,5 +359,5 @@ void judge_close(struct judge_client *j)
     if (j->inputs_fd >= 0)
         close(j->inputs_fd);
     j->inputs_fd = -1;
-    j->inputs_sent = false;
+    j->inputs_sent = j->fills = false;
 }

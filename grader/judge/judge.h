@@ -13,6 +13,7 @@ struct judge_client {
     uint64_t used_ns;    /* of that, so far */
     int inputs_fd; /* of a foreign task: the memory file that it makes inputs in; -1: none yet */
     bool inputs_sent;
+    bool fills;   /* it makes them in the arena, and there is no such file */
     bool foreign; /* it runs a task's Python, which may do anything */
 };
 
@@ -38,11 +39,11 @@ int judge_move(struct judge_client *judge, int arena_fd, struct finding *finding
 
 /* From now on a replayer gets the inputs of its samples from this judge, which makes them; nothing for a task that is not
  * foreign, and for a replayer that does not run.  `cases`: all that will be loaded.  The judge must outlive the replayer's
- * samples. */
+ * samples.  On devices that share arenas the replayer's is the one that the judge was opened with. */
 int judge_feed(struct judge_client *judge, const struct task *task, const struct task_case *cases,
                size_t n_cases, struct replay *replay, struct finding *finding);
 
-/* Writes the inputs of a sample of a foreign task into an arena, by layout. */
+/* Writes the inputs of a sample of a foreign task into an arena, by layout; fd -1: the judge's. */
 int judge_inputs(struct judge_client *judge, const struct task *task, const struct task_case *c,
                  uint64_t seed, int fd, struct finding *finding);
 

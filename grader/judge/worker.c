@@ -13,6 +13,7 @@
 #include "../task/values.h"
 #include "../worker_io.h"
 #include "host.h"
+#include "on_device.h"
 
 #define NAN_IN_OUTPUT "nan_in_output"
 #define JUDGE_MAX_SNAPSHOTS 64
@@ -29,7 +30,8 @@ struct snapshot {
     /* On the host: */
     uint8_t *data; /* the case's part of the arena */
     /* On the device: */
-    void *kept;
+    void *kept;          /* by its reference */
+    uint64_t kept_whole; /* of a foreign task: the case; 0: not there */
     bool input_changed;
 };
 
@@ -42,10 +44,24 @@ struct judge {
     bool on_device; /* the device has a reference of its own */
     struct snapshot snapshots[JUDGE_MAX_SNAPSHOTS];
     uint64_t held_bytes;
-    /* Of a foreign task: where the next sample's inputs are written for the replayers. */
-    uint8_t *inputs;
+    /* Of a foreign task: */
+    struct on_device foreign;
+    uint8_t *inputs; /* where the next sample's are written for the replayers; NULL: in the arena */
     uint64_t inputs_bytes;
 };
+
+/* Inputs of a foreign task are written into the arena, where that can be. */
+static int attach(struct judge *j, int arena_fd, kgrade_error *err)
+{
+    bool fills = j->python && j->task->python && j->device->memory;
+    if (j->device->attach(arena_fd, fills, &j->state, err))
+        return -1;
+    j->foreign = (struct on_device){.memory = fills ? j->device->memory : NULL,
+                                    .state = j->state,
+                                    .task = j->task,
+                                    .python = j->python};
+    return 0;
+}
 
 static int open_judge(struct judge *j, const json_t *request, int arena_fd, kgrade_error *err)
 {
@@ -55,17 +71,17 @@ static int open_judge(struct judge *j, const json_t *request, int arena_fd, kgra
                     "The judge was not opened with one task and an arena.");
     if (worker_started(err) || task_parse(text, strlen(text), "task.json", &j->task, err))
         return -1;
-    return j->device->attach(arena_fd, &j->state, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
+    return attach(j, arena_fd, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
 }
 
-/* What a device keeps in its state besides the arena, a reference of its own, would be lost. */
+/* What a device keeps in its state besides the arena, a reference of its own or a foreign task's samples, would be lost. */
 static int move_judge(struct judge *j, int arena_fd, kgrade_error *err)
 {
-    if (!j->state || j->on_device || arena_fd < 0)
+    if (!j->state || j->on_device || j->foreign.memory || arena_fd < 0)
         return fail(err, "wire_invalid", NULL, "The judge was not ready for another arena.");
     j->device->detach(j->state);
     j->state = NULL;
-    return j->device->attach(arena_fd, &j->state, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
+    return attach(j, arena_fd, err) ? -1 : worker_ok(NULL, NULL, 0, -1);
 }
 
 static int load_reference(struct judge *j, int fd, kgrade_error *err)
@@ -95,7 +111,7 @@ static int load_python(struct judge *j, const struct bytes *blob, kgrade_error *
         return fail(err, "wire_invalid", NULL, "The judge was not ready for a foreign task.");
     return host_reference_load_python(&j->host, j->task, j->python, files, err)
                ? -1
-               : worker_ok(NULL, NULL, 0, -1);
+               : worker_ok(json_pack("{s:b}", "fills", j->foreign.memory != NULL), NULL, 0, -1);
 }
 
 static int map_inputs(struct judge *j, int fd, kgrade_error *err)
@@ -120,10 +136,13 @@ static int make_inputs(struct judge *j, const json_t *request, int fd, kgrade_er
     if ((fd >= 0 && map_inputs(j, fd, err)) || wire_dims(request, j->task->n_dims, c.dims, err) ||
         task_layout(j->task, c.dims, &c.layout, err))
         return -1;
-    if (c.layout.bytes > j->inputs_bytes)
+    bool in_arena = !j->inputs && j->foreign.memory;
+    if (!in_arena && c.layout.bytes > j->inputs_bytes)
         return fail(err, "wire_invalid", NULL, "There is no room for the inputs of a case.");
-    return j->python->inputs(j->task, &c, c.seed, j->inputs, err) ? -1
-                                                                  : worker_ok(NULL, NULL, 0, -1);
+    return (in_arena ? on_device_fill(&j->foreign, &c, err)
+                     : j->python->inputs(j->task, &c, c.seed, false, j->inputs, err))
+               ? -1
+               : worker_ok(NULL, NULL, 0, -1);
 }
 
 static int load_device_reference(struct judge *j, const json_t *request, int fd, kgrade_error *err)
@@ -179,6 +198,25 @@ static int copy_case(const struct judge *j, struct snapshot *s, kgrade_error *er
     return 0;
 }
 
+/* Of a foreign task, on the device; where that has no room for it, on the host. */
+static int copy_foreign(const struct judge *j, struct snapshot *s, kgrade_error *err)
+{
+    kgrade_error inner = {.code = ""};
+    if (!on_device_keep(&j->foreign, &s->c, &s->kept_whole, &inner))
+        return 0;
+    if (!strcmp(inner.code, "judge_memory"))
+        return copy_case(j, s, err);
+    *err = inner;
+    return -1;
+}
+
+static int keep_sample(const struct judge *j, struct snapshot *s, kgrade_error *err)
+{
+    if (j->on_device)
+        return j->device->reference->keep(j->state, &s->c, &s->kept, &s->input_changed, err);
+    return j->foreign.memory ? copy_foreign(j, s, err) : copy_case(j, s, err);
+}
+
 static int take_snapshot(struct judge *j, const json_t *request, kgrade_error *err)
 {
     struct snapshot s = {
@@ -198,9 +236,7 @@ static int take_snapshot(struct judge *j, const json_t *request, kgrade_error *e
     if (id == JUDGE_MAX_SNAPSHOTS || s.bytes > JUDGE_MAX_SNAPSHOT_BYTES - j->held_bytes)
         return fail(err, "judge_memory", "Judge fewer samples at once.",
                     "The judge holds too many snapshots.");
-    if (check_canaries(j, &s, err) ||
-        (j->on_device ? j->device->reference->keep(j->state, &s.c, &s.kept, &s.input_changed, err)
-                      : copy_case(j, &s, err)))
+    if (check_canaries(j, &s, err) || keep_sample(j, &s, err))
         return -1;
     j->snapshots[id] = s;
     j->held_bytes += s.bytes;
@@ -213,6 +249,8 @@ static void drop_snapshot(struct judge *j, struct snapshot *s)
     free(s->data);
     if (s->kept)
         j->device->reference->drop(j->state, s->kept);
+    if (s->kept_whole)
+        on_device_drop(&j->foreign, s->kept_whole);
     *s = (struct snapshot){.taken = false};
 }
 
@@ -296,6 +334,38 @@ static int compare_on_host(const struct judge *j, struct snapshot *s, struct com
                : 0;
 }
 
+/* Where the device has no room for the work, it is done on the host. */
+static int compare_foreign(const struct judge *j, struct snapshot *s, struct comparison *ret,
+                           bool *ret_decided, bool *ret_pass, kgrade_error *err)
+{
+    struct on_device_verdict verdict;
+    kgrade_error inner = {.code = ""};
+    if (!on_device_judge(&j->foreign, &s->c, s->kept_whole, ret, &verdict, &inner)) {
+        s->input_changed = verdict.input_changed;
+        *ret_decided = verdict.decided;
+        *ret_pass = verdict.right;
+        return 0;
+    }
+    if (strcmp(inner.code, "judge_memory") != 0) {
+        *err = inner;
+        return -1;
+    }
+    if (on_device_bring(&j->foreign, &s->c, s->kept_whole, &s->data, err))
+        return -1;
+    on_device_drop(&j->foreign, s->kept_whole);
+    s->kept_whole = 0;
+    return compare_on_host(j, s, ret, ret_decided, ret_pass, err);
+}
+
+static int compare_sample(const struct judge *j, struct snapshot *s, struct comparison *ret,
+                          bool *ret_decided, bool *ret_pass, kgrade_error *err)
+{
+    if (s->kept)
+        return j->device->reference->compare(j->state, &s->c, s->kept, ret, err);
+    return s->kept_whole ? compare_foreign(j, s, ret, ret_decided, ret_pass, err)
+                         : compare_on_host(j, s, ret, ret_decided, ret_pass, err);
+}
+
 static int judge_snapshot(struct judge *j, const json_t *request, kgrade_error *err)
 {
     json_int_t id = json_integer_value(json_object_get(request, "id"));
@@ -305,8 +375,7 @@ static int judge_snapshot(struct judge *j, const json_t *request, kgrade_error *
     struct snapshot *s = &j->snapshots[id];
     struct comparison comparisons[TASK_MAX_PARAMS];
     bool decided = false, right = false;
-    int result = s->kept ? j->device->reference->compare(j->state, &s->c, s->kept, comparisons, err)
-                         : compare_on_host(j, s, comparisons, &decided, &right, err);
+    int result = compare_sample(j, s, comparisons, &decided, &right, err);
     const char *code = NULL;
     json_t *figures = NULL;
     if (!result)

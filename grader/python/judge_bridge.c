@@ -35,6 +35,8 @@ EXPORT int kgrade_python_judge_main(const struct python_side *side);
 EXPORT void kgrade_python_fail(const char *code, const char *message, const char *hint);
 EXPORT void kgrade_python_tell(const char *text);
 EXPORT void kgrade_python_answer(int answer);
+EXPORT int kgrade_python_store(uint64_t at, const void *from, uint64_t bytes);
+EXPORT int kgrade_python_fetch(uint64_t at, uint64_t bytes, void *to);
 
 static struct {
     const struct python_side *side;
@@ -59,6 +61,19 @@ void kgrade_python_tell(const char *text)
 void kgrade_python_answer(int answer)
 {
     python.answer = answer;
+}
+
+/* Copies between the host and a buffer that is on the device, for arrays that are not.  -1: the failure has been noted. */
+int kgrade_python_store(uint64_t at, const void *from, uint64_t bytes)
+{
+    const struct judge_memory *memory = judge_this_device.memory;
+    return memory ? memory->store(at, from, bytes, &python.error) : -1;
+}
+
+int kgrade_python_fetch(uint64_t at, uint64_t bytes, void *to)
+{
+    const struct judge_memory *memory = judge_this_device.memory;
+    return memory ? memory->fetch(at, bytes, to, &python.error) : -1;
 }
 
 /* What the function that has just run answered; FAILED with the error. */
@@ -99,10 +114,10 @@ static json_t *place(const void *at)
     return json_integer((json_int_t)(uintptr_t)at);
 }
 
-/* {"NAME": {"address": n, "dtype": "f32", "shape": [..]}, ...} for inputs, or for outputs.  at: where the case begins; or by
- * index in the layout where each buffer is. */
+/* {"NAME": {"address": n, "on_device": bool, "dtype": "f32", "shape": [..]}, ...} for inputs, or for outputs.  at: where the
+ * case begins; or by index in the layout where each buffer is. */
 static json_t *buffers_json(const struct task *task, const struct judge_case *c, bool outputs,
-                            const uint8_t *at, void *const *each)
+                            bool on_device, const uint8_t *at, void *const *each)
 {
     struct expr_scope scope = task_scope(task, c->dims);
     json_t *buffers = json_object();
@@ -119,9 +134,9 @@ static json_t *buffers_json(const struct task *task, const struct judge_case *c,
             json_array_append_new(shape, json_integer(extent));
         }
         json_object_set_new(buffers, p->name,
-                            json_pack("{s:o, s:s, s:o}", "address",
-                                      place(at ? at + b->offset : each[i]), "dtype",
-                                      dtype_name(p->dtype), "shape", shape));
+                            json_pack("{s:o, s:b, s:s, s:o}", "address",
+                                      place(at ? at + b->offset : each[i]), "on_device", on_device,
+                                      "dtype", dtype_name(p->dtype), "shape", shape));
     }
     return buffers;
 }
@@ -139,38 +154,39 @@ static int ask(void (*function)(const char *request), json_t *request, kgrade_er
     return take_answer(err);
 }
 
-static int inputs(const struct task *task, const struct judge_case *c, uint64_t seed, uint8_t *to,
-                  kgrade_error *err)
+static int inputs(const struct task *task, const struct judge_case *c, uint64_t seed,
+                  bool on_device, uint8_t *to, kgrade_error *err)
 {
     /* A number that every generator of random numbers takes. */
     json_int_t small = (json_int_t)((seed ^ seed >> 31) & INT32_MAX);
     return ask(python.side->inputs,
                json_pack("{s:I, s:I, s:o}", "variant", (json_int_t)c->dims[0], "seed", small,
-                         "inputs", buffers_json(task, c, false, to, NULL)),
+                         "inputs", buffers_json(task, c, false, on_device, to, NULL)),
                err) == DONE
                ? 0
                : -1;
 }
 
-static int evaluate(const struct task *task, const struct judge_case *c, const uint8_t *from,
-                    void *const *wide, kgrade_error *err)
+static int evaluate(const struct task *task, const struct judge_case *c, bool on_device,
+                    const uint8_t *from, void *const *wide, kgrade_error *err)
 {
     return ask(python.side->evaluate,
                json_pack("{s:I, s:o, s:o}", "variant", (json_int_t)c->dims[0], "inputs",
-                         buffers_json(task, c, false, from, NULL), "outputs",
-                         buffers_json(task, c, true, NULL, wide)),
+                         buffers_json(task, c, false, on_device, from, NULL), "outputs",
+                         buffers_json(task, c, true, on_device, NULL, wide)),
                err) == DONE
                ? 0
                : -1;
 }
 
-static int check(const struct task *task, const struct judge_case *c, const uint8_t *from,
-                 const uint8_t *outputs, bool *ret_decided, bool *ret_pass, kgrade_error *err)
+static int check(const struct task *task, const struct judge_case *c, bool on_device,
+                 const uint8_t *from, const uint8_t *outputs, bool *ret_decided, bool *ret_pass,
+                 kgrade_error *err)
 {
     int answer = ask(python.side->check,
                      json_pack("{s:I, s:o, s:o}", "variant", (json_int_t)c->dims[0], "inputs",
-                               buffers_json(task, c, false, from, NULL), "outputs",
-                               buffers_json(task, c, true, outputs, NULL)),
+                               buffers_json(task, c, false, on_device, from, NULL), "outputs",
+                               buffers_json(task, c, true, on_device, outputs, NULL)),
                      err);
     if (answer < CHECK_RIGHT)
         return -1;

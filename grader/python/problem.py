@@ -61,6 +61,32 @@ def unsupported(message, hint="kgrade passes tensors, arrays, numbers, texts wit
 # --- arrays, of PyTorch and of NumPy ---
 
 
+class View:
+    """Memory of the device, as PyTorch can take it."""
+
+    def __init__(self, address, size):
+        self.__cuda_array_interface__ = {"version": 3, "data": (address, False), "shape": (size,), "typestr": "|u1"}
+
+
+class Place:
+    """Where a buffer lies: in the host's memory or in the device's, which the library reaches where PyTorch does not."""
+
+    def __init__(self, library, address, on_device=False):
+        self.library, self.address, self.on_device = library, address, on_device
+
+    def store(self, source, size):
+        if not self.on_device:
+            ctypes.memmove(self.address, source, size)
+        elif self.library.kgrade_python_store(self.address, source, size):
+            raise Failure("device_failed", "The device's memory could not be written.", "Run `kgrade doctor`.")
+
+    def fetch(self, to, size):
+        if not self.on_device:
+            ctypes.memmove(to, self.address, size)
+        elif self.library.kgrade_python_fetch(self.address, size, to):
+            raise Failure("device_failed", "The device's memory could not be read.", "Run `kgrade doctor`.")
+
+
 class Torch:
     def __init__(self, torch, device):
         self.torch = torch
@@ -91,21 +117,42 @@ class Torch:
         there = tensor.detach().to(self.device)
         return self.fresh(there) if there.data_ptr() == tensor.data_ptr() else there
 
-    def at(self, address, kind, n):
+    def at(self, place, kind, n):
         """The memory itself: arrays of gigabytes are not copied on the way to a card."""
-        memory = (ctypes.c_char * (n * SIZES[kind])).from_address(address)
-        return self.torch.frombuffer(memory, dtype=self.types[kind])
+        size = n * SIZES[kind]
+        if place.on_device:
+            return self.torch.as_tensor(View(place.address, size), device=self.device).view(self.types[kind])
+        return self.torch.frombuffer((ctypes.c_char * size).from_address(place.address), dtype=self.types[kind])
 
-    def write(self, tensor, address):
-        if tensor.numel():
-            flat = tensor.detach().contiguous().reshape(-1)
-            self.at(address, self.kind(tensor), flat.numel()).copy_(flat)
+    def reaches(self, place):
+        return not place.on_device or self.device == "cuda"
 
-    def read(self, address, kind, shape):
-        if 0 in shape:
-            return self.torch.empty(shape, dtype=self.types[kind], device=self.device)
-        tensor = self.at(address, kind, math.prod(shape)).reshape(shape)
-        return tensor.clone() if self.device == "cpu" else tensor.to(self.device)
+    def write(self, tensor, place):
+        flat = tensor.detach().contiguous().reshape(-1)
+        if not flat.numel():
+            return
+        if self.reaches(place):
+            self.at(place, self.kind(tensor), flat.numel()).copy_(flat)
+        else:
+            place.store(flat.data_ptr(), flat.numel() * flat.element_size())
+
+    def read(self, place, kind, shape):
+        n = math.prod(shape)
+        if n and self.reaches(place):
+            tensor = self.at(place, kind, n).reshape(shape)
+            return tensor.clone() if tensor.device.type == self.device else tensor.to(self.device)
+        tensor = self.torch.empty(shape, dtype=self.types[kind], device=self.device)
+        if n:
+            place.fetch(tensor.data_ptr(), n * SIZES[kind])
+        return tensor
+
+    def zeros(self, kind, shape):
+        return self.torch.zeros(shape, dtype=self.types[kind], device=self.device)
+
+    def settle(self):
+        """What was queued has ended: others look at it next."""
+        if self.device == "cuda":
+            self.torch.cuda.synchronize()
 
     def widen(self, tensor, is_float):
         return tensor.detach().to(self.torch.float64 if is_float else self.torch.int64)
@@ -160,15 +207,23 @@ class Numpy:
     def placed(self, array):
         return self.fresh(array)
 
-    def write(self, array, address):
+    def write(self, array, place):
         flat = self.numpy.ascontiguousarray(array)
-        ctypes.memmove(address, flat.ctypes.data, flat.nbytes)
+        place.store(flat.ctypes.data, flat.nbytes)
 
-    def read(self, address, kind, shape):
-        name = next(name for name, known in NUMPY_TYPES.items() if known == kind)
-        array = self.numpy.empty(shape, dtype=name)
-        ctypes.memmove(array.ctypes.data, address, array.nbytes)
+    def read(self, place, kind, shape):
+        array = self.numpy.empty(shape, dtype=self.name(kind))
+        place.fetch(array.ctypes.data, array.nbytes)
         return array
+
+    def zeros(self, kind, shape):
+        return self.numpy.zeros(shape, dtype=self.name(kind))
+
+    def name(self, kind):
+        return next(name for name, known in NUMPY_TYPES.items() if known == kind)
+
+    def settle(self):
+        pass
 
     def widen(self, array, is_float):
         return array.astype("float64" if is_float else "int64")
@@ -397,6 +452,9 @@ class Problem:
         return self.made(seed, keywords)
 
     def raised(self, what, error):
+        if type(error).__name__ == "OutOfMemoryError":
+            return Failure("judge_memory", f"The device's memory was too small for the task's {what}: {words(error)}",
+                           "Make the task's largest case smaller, or use a card with more memory.")
         return Failure("reference_failed", f"The task's {what} raised {words(error)}", "Mend the task's Python.")
 
     def run(self, what, function, *arguments, **keywords):
@@ -460,6 +518,8 @@ class Judge:
     def attempt(self, work, *arguments):
         try:
             answer = work(*arguments)
+            for library in self.problem.arrays.known if self.problem else ():
+                library.settle()
             self.library.kgrade_python_answer(DONE if answer is None else answer)
             return
         except Failure as failure:
@@ -506,23 +566,28 @@ class Judge:
             raise unsupported(f"{name} has another shape or type than when the task was described.", "Describe the task again.")
         if wide:
             value = library.widen(value, buffer["dtype"] in FLOATS)
-        library.write(value, buffer["address"])
+        library.write(value, self.place(buffer))
 
-    def read(self, name, buffer, double):
-        library = self.libraries[name]
-        array = library.read(buffer["address"], buffer["dtype"], buffer["shape"])
-        return (library.double(array) if double else array), library
+    def place(self, buffer):
+        return Place(self.library, buffer["address"], buffer["on_device"])
+
+    def read(self, name, buffer):
+        return self.libraries[name].read(self.place(buffer), buffer["dtype"], buffer["shape"])
 
     def rebuild(self, request, double):
         """The data of a call, from the bytes of its inputs; what is only written begins as zeros."""
         variant = self.problem.about["variants"][request["variant"]]
-        arrays = {name: self.read(name, buffer, double) for name, buffer in request["inputs"].items()}
+        arrays = {}
 
         def leaf(name):
             if name not in arrays:
-                buffer = request["outputs"][name]
-                zeros = ctypes.create_string_buffer(8 * math.prod(buffer["shape"]) + 8)
-                arrays[name] = self.read(name, {**buffer, "address": ctypes.addressof(zeros)}, double)
+                library = self.libraries[name]
+                if name in request["inputs"]:
+                    array = self.read(name, request["inputs"][name])
+                else:
+                    buffer = request["outputs"][name]
+                    array = library.zeros(buffer["dtype"], buffer["shape"])
+                arrays[name] = (library.double(array) if double else array), library
             return arrays[name]
 
         return build(variant["data"], leaf)
@@ -553,7 +618,7 @@ class Judge:
         structure = self.problem.about["variants"][request["variant"]]["outputs"]
         outputs = []
         for one in structure.get("tuple", [structure]):
-            array = self.read(one["buffer"], request["outputs"][one["buffer"]], False)[0]
+            array = self.read(one["buffer"], request["outputs"][one["buffer"]])
             outputs.append(array.reshape(one["shape"]) if "shape" in one else array)
         output = tuple(outputs) if "tuple" in structure else outputs[0]
         answer = self.problem.run("check", self.problem.check, self.rebuild(request, False), output)
@@ -578,6 +643,8 @@ def main():
     library.kgrade_python_fail.restype = library.kgrade_python_tell.restype = library.kgrade_python_answer.restype = None
     library.kgrade_python_tell.argtypes = [ctypes.c_char_p]
     library.kgrade_python_answer.argtypes = [ctypes.c_int]
+    library.kgrade_python_store.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64]
+    library.kgrade_python_fetch.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p]
     library.kgrade_python_judge_main.argtypes = [ctypes.POINTER(Side)]
     import_ahead(sys.argv[3])
     judge = Judge(library, sys.argv[3])

@@ -56,7 +56,7 @@ int replay_pack(struct replay *replay, struct bytes *ret, struct finding *findin
 /* Before replay_give.  Nothing where there is no need of it. */
 int replay_confine(struct replay *replay, const struct bytes *code, struct finding *finding);
 
-/* Inputs come from a memory file, which the feeder writes before each sample. */
+/* Inputs come from a memory file, which the feeder writes before each sample; inputs_fd -1: from the arena, where it does. */
 int replay_feed(struct replay *replay, int inputs_fd, replay_feeder *feeder, void *data,
                 struct finding *finding);
 

@@ -110,24 +110,34 @@ static int confine_device(struct replayer *r, const struct bytes *code, kgrade_e
     return worker_ok(NULL, NULL, 0, -1);
 }
 
-/* The file is written by the judge, and not while a sample is prepared. */
-static int take_inputs(struct replayer *r, int fd, kgrade_error *err)
+static int map_inputs(struct replayer *r, int fd, kgrade_error *err)
 {
     struct stat st;
-    int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
-    if (!r->state || seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || st.st_size <= 0)
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) || st.st_size <= 0)
         return fail(err, "wire_invalid", NULL, "Inputs were to come from what is no sealed file.");
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return fail_errno(err, "arena_failed", NULL, "The inputs could not be mapped");
+    r->inputs = at;
+    r->inputs_bytes = (size_t)st.st_size;
+    return 0;
+}
+
+/* The file, or the arena, is written by the judge, and not while a sample is prepared. */
+static int take_inputs(struct replayer *r, int fd, kgrade_error *err)
+{
+    if (!r->state)
+        return fail(err, "wire_invalid", NULL, "Inputs were named before the replayer was opened.");
     if (!r->device->feed)
         return fail(err, "device_failed", "Grade it on another device.",
                     "The %s device takes no foreign tasks.", r->device->name);
     if (r->inputs)
         munmap(r->inputs, r->inputs_bytes);
-    r->inputs_bytes = (size_t)st.st_size;
-    r->inputs = mmap(NULL, r->inputs_bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (r->inputs == MAP_FAILED) {
-        r->inputs = NULL;
-        return fail_errno(err, "arena_failed", NULL, "The inputs could not be mapped");
-    }
+    r->inputs = NULL;
+    r->inputs_bytes = 0;
+    if (fd >= 0 && map_inputs(r, fd, err))
+        return -1;
     return r->device->feed(r->state, r->inputs, r->inputs_bytes, err)
                ? -1
                : worker_ok(NULL, NULL, 0, -1);

@@ -11,7 +11,8 @@
  *   {"op":"pack"}                             -> {"ok":true} + blob             the code of all that has been replayed
  *   {"op":"confine"} + blob                   -> {"ok":true}                    with that code; before the recording
  *   {"op":"load","dims":[..],"values":n}      -> {"ok":true,"load_ns":n}        n as in task_draw_from
- *   {"op":"inputs"} + a memory file           -> {"ok":true}                  samples' inputs are taken from it, for foreign tasks
+ *   {"op":"inputs"}[+ a memory file]          -> {"ok":true}                  samples' inputs are taken from it, for foreign tasks;
+ *                                                no file: they are in the arena when a sample is prepared
  *   {"op":"prepare","seed":"HEX","poison":"HEX","cold":bool} -> {"ok":true}
  *   {"op":"run","empty":bool}                 -> {"ok":true,"ns":n,"void":bool,"left_ns":n}   raw; empty: the measurement with nothing in
  *                                                it, which is the floor.  A request of its own, so that the grader's
@@ -65,8 +66,9 @@ struct replay_device {
     int (*load)(void *state, const struct recording *recording, const struct recording_call *call,
                 const struct layout *layout, kgrade_error *err);
 
-    /* Inputs are not drawn: every prepare copies them from here, where they lie as in the arena, `bytes` in all.  NULL
-     * function: not on this device. */
+    /* Inputs are not drawn: every prepare copies them from here, where they lie as in the arena, `bytes` in all; inputs NULL: it
+     * finds them in the arena and leaves them, and what else is to be run once comes before, in load.  NULL function: not on this
+     * device. */
     int (*feed)(void *state, const uint8_t *inputs, uint64_t bytes, kgrade_error *err);
 
     /* New inputs from seed, outputs and canaries poisoned from poison, workspace restored; then caches evicted by

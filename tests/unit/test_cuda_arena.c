@@ -174,6 +174,10 @@ static void another_process_maps_it_at_the_same_place_and_the_judge_anywhere(voi
     assert_int_equal(arena_buffers(&read), ELSEWHERE + (6ull << 20));
     assert_int_equal(fake.access, CU_MEM_ACCESS_FLAGS_PROT_READ);
     arena_close(&read);
+    assert_int_equal(arena_import(&read, &context, fd, ARENA_FILL, &err), 0);
+    assert_int_equal(read.address, ELSEWHERE);
+    assert_int_equal(fake.access, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    arena_close(&read);
     arena_close(&arena);
     close(fd);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "grader/judge/host.h"
+#include "grader/judge/on_device.h"
 #include "grader/task/values.h"
 #include "sandbox/base/cleanup.h"
 
@@ -39,6 +40,11 @@ static struct {
     unsigned made;
     bool has_check, check_says;
     bool fails;
+    /* The device, whose memory is the host's here. */
+    bool on_device;
+    uint8_t *kept;
+    size_t room;  /* pieces of memory that it has left */
+    size_t taken; /* that were not given back */
 } scene;
 
 static float *at(const uint8_t *base, size_t buffer)
@@ -58,10 +64,11 @@ static int load(const struct task *task, const char *files, kgrade_error *err)
     return strcmp(files, "files") ? refuse(err) : 0;
 }
 
-static int inputs(const struct task *task, const struct judge_case *c, uint64_t seed, uint8_t *to,
-                  kgrade_error *err)
+static int inputs(const struct task *task, const struct judge_case *c, uint64_t seed,
+                  bool on_device, uint8_t *to, kgrade_error *err)
 {
     (void)task, (void)c, (void)err;
+    assert_int_equal(on_device, scene.on_device);
     for (size_t i = 0; i < N; i++) {
         at(to, 0)[i] = (float)(seed + i + scene.drifts * scene.made);
         at(to, 1)[i] = (float)(10 * seed + i) + 0.5f;
@@ -71,10 +78,11 @@ static int inputs(const struct task *task, const struct judge_case *c, uint64_t 
 }
 
 /* z = x + y */
-static int evaluate(const struct task *task, const struct judge_case *c, const uint8_t *from,
-                    void *const *wide, kgrade_error *err)
+static int evaluate(const struct task *task, const struct judge_case *c, bool on_device,
+                    const uint8_t *from, void *const *wide, kgrade_error *err)
 {
     (void)task, (void)c;
+    assert_int_equal(on_device, scene.on_device);
     if (scene.fails)
         return refuse(err);
     assert_null(wide[0]);
@@ -83,12 +91,14 @@ static int evaluate(const struct task *task, const struct judge_case *c, const u
     return 0;
 }
 
-static int check(const struct task *task, const struct judge_case *c, const uint8_t *from,
-                 const uint8_t *outputs, bool *ret_decided, bool *ret_pass, kgrade_error *err)
+static int check(const struct task *task, const struct judge_case *c, bool on_device,
+                 const uint8_t *from, const uint8_t *outputs, bool *ret_decided, bool *ret_pass,
+                 kgrade_error *err)
 {
     (void)task, (void)c, (void)err;
+    assert_int_equal(on_device, scene.on_device);
     assert_true(at(from, 0)[1] == 3 + 1);
-    assert_ptr_equal(outputs, scene.data);
+    assert_ptr_equal(outputs, on_device ? scene.kept : scene.data);
     *ret_decided = scene.has_check;
     *ret_pass = scene.check_says;
     return 0;
@@ -109,8 +119,9 @@ static int set_up(void **state)
         return -1;
     }
     scene.c.seed = 3;
+    scene.room = SIZE_MAX;
     scene.data = calloc(1, scene.c.layout.bytes);
-    if (!scene.data || inputs(scene.task, &scene.c, 3, scene.data, &err))
+    if (!scene.data || inputs(scene.task, &scene.c, 3, false, scene.data, &err))
         return -1;
     scene.x = at(scene.data, 0);
     scene.y = at(scene.data, 1);
@@ -238,6 +249,185 @@ static void test_a_reference_that_fails(void **state)
     assert_false(host_reference_ready(&other));
 }
 
+/* --- on the device --- */
+
+static int arena(void *state, uint64_t bytes, uint64_t *ret, kgrade_error *err)
+{
+    (void)state, (void)err;
+    assert_int_equal(bytes, scene.c.layout.bytes);
+    *ret = (uint64_t)(uintptr_t)scene.data;
+    return 0;
+}
+
+static int take(void *state, uint64_t bytes, uint64_t *ret, kgrade_error *err)
+{
+    (void)state;
+    if (scene.room == 0) {
+        snprintf(err->code, sizeof err->code, "judge_memory");
+        return -1;
+    }
+    scene.room--;
+    scene.taken++;
+    uint8_t *memory = calloc(1, bytes);
+    assert_non_null(memory);
+    *ret = (uint64_t)(uintptr_t)memory;
+    return 0;
+}
+
+static void give_back(void *state, uint64_t at)
+{
+    (void)state;
+    scene.taken--;
+    free((void *)(uintptr_t)at);
+}
+
+static int copy(void *state, uint64_t offset, uint64_t bytes, uint64_t to, kgrade_error *err)
+{
+    (void)state, (void)err;
+    memcpy((void *)(uintptr_t)to, scene.data + offset, bytes);
+    return 0;
+}
+
+static int same(void *state, uint64_t a, uint64_t b, uint64_t bytes, bool *ret, kgrade_error *err)
+{
+    (void)state, (void)err;
+    *ret = !memcmp((const void *)(uintptr_t)a, (const void *)(uintptr_t)b, bytes);
+    return 0;
+}
+
+static int poison(void *state, const struct task *task, const struct judge_case *c, uint64_t to,
+                  kgrade_error *err)
+{
+    (void)state, (void)err;
+    assert_ptr_equal(task, scene.task);
+    values_poison((uint8_t *)(uintptr_t)to + c->layout.buffers[2].offset, DTYPE_F32, 0, N,
+                  c->poison, 2);
+    return 0;
+}
+
+static int compare(void *state, enum dtype type, uint64_t got, uint64_t poisoned, uint64_t expected,
+                   uint64_t count, const struct tolerance *tolerance, struct comparison *ret,
+                   kgrade_error *err)
+{
+    (void)state, (void)err;
+    compare_output(type, (const void *)(uintptr_t)got, (const void *)(uintptr_t)poisoned,
+                   (const void *)(uintptr_t)expected, count, tolerance, ret);
+    return 0;
+}
+
+static int store(uint64_t at, const void *from, uint64_t bytes, kgrade_error *err)
+{
+    (void)err;
+    memcpy((void *)(uintptr_t)at, from, bytes);
+    return 0;
+}
+
+static int fetch(uint64_t at, uint64_t bytes, void *to, kgrade_error *err)
+{
+    (void)err;
+    memcpy(to, (const void *)(uintptr_t)at, bytes);
+    return 0;
+}
+
+static const struct judge_memory memory = {arena,  take,    give_back, copy, same,
+                                           poison, compare, store,     fetch};
+
+static struct on_device device(void)
+{
+    scene.on_device = true;
+    return (struct on_device){.memory = &memory, .task = scene.task, .python = &python};
+}
+
+/* Returns what on_device_judge does; the figures of the output in *ret. */
+static int judge_there(struct comparison *ret, struct on_device_verdict *verdict, kgrade_error *err)
+{
+    struct on_device d = device();
+    struct comparison comparisons[TASK_MAX_PARAMS] = {{.count = 0}};
+    uint64_t kept;
+    *verdict = (struct on_device_verdict){.decided = false};
+    assert_int_equal(on_device_keep(&d, &scene.c, &kept, err), 0);
+    scene.kept = (uint8_t *)(uintptr_t)kept;
+    assert_memory_equal(at(scene.kept, 2), scene.z, N * sizeof(float));
+    int result = on_device_judge(&d, &scene.c, kept, comparisons, verdict, err);
+    on_device_drop(&d, kept);
+    assert_int_equal(scene.taken, 0);
+    *ret = comparisons[2];
+    return result;
+}
+
+static void test_the_device_judges_as_the_host_does(void **state)
+{
+    (void)state;
+    struct comparison there;
+    struct on_device_verdict verdict;
+    kgrade_error err;
+    assert_int_equal(judge_there(&there, &verdict, &err), 0);
+    assert_true(comparison_passes(&there));
+    assert_false(verdict.input_changed || verdict.decided);
+
+    values_poison(scene.z + 1, DTYPE_F32, 1, 2, scene.c.poison, 2);
+    scene.z[4] = 1;
+    assert_int_equal(judge_there(&there, &verdict, &err), 0);
+    assert_int_equal(there.bad, 3);
+    assert_int_equal(there.unwritten, 2);
+    assert_false(verdict.input_changed);
+
+    scene.has_check = scene.check_says = true;
+    scene.y[0] += 1; /* the answer stays that of the inputs that were made */
+    assert_int_equal(judge_there(&there, &verdict, &err), 0);
+    assert_int_equal(there.bad, 3);
+    assert_true(verdict.input_changed && verdict.decided && verdict.right);
+
+    scene.drifts = 1;
+    assert_int_equal(judge_there(&there, &verdict, &err), -1);
+    assert_string_equal(err.code, "inputs_random");
+    scene.fails = true;
+    scene.drifts = 0;
+    assert_int_equal(judge_there(&there, &verdict, &err), -1);
+    assert_string_equal(err.code, "reference_failed");
+}
+
+static void test_inputs_are_made_in_the_arena(void **state)
+{
+    (void)state;
+    struct on_device d = device();
+    kgrade_error err;
+    float x = scene.x[0], y = scene.y[N - 1], z = scene.z[1];
+    scene.x[0] = scene.y[N - 1] = -1;
+    assert_int_equal(on_device_fill(&d, &scene.c, &err), 0);
+    assert_true(scene.x[0] == x && scene.y[N - 1] == y && scene.z[1] == z);
+}
+
+/* Wherever memory ends: nothing is left behind, and the sample can still be judged on the host. */
+static void test_a_device_without_room(void **state)
+{
+    (void)state;
+    struct comparison there;
+    struct on_device_verdict verdict;
+    struct on_device d = device();
+    kgrade_error err = {.code = ""};
+    uint64_t kept;
+    scene.room = 0;
+    assert_int_equal(on_device_keep(&d, &scene.c, &kept, &err), -1);
+    assert_string_equal(err.code, "judge_memory");
+    scene.z[0] += 1;
+    size_t n = 1; /* the case, inputs, the answer, poison */
+    for (; scene.room = n, judge_there(&there, &verdict, &err); n++) {
+        assert_string_equal(err.code, "judge_memory");
+        assert_int_equal(scene.room, 0);
+    }
+    assert_int_equal(n, 4);
+    assert_int_equal(there.bad, 1);
+
+    cleanup_free uint8_t *data = NULL;
+    scene.room = 1;
+    assert_int_equal(on_device_keep(&d, &scene.c, &kept, &err), 0);
+    assert_int_equal(on_device_bring(&d, &scene.c, kept, &data, &err), 0);
+    on_device_drop(&d, kept);
+    for (size_t i = 0; i < 3; i++)
+        assert_memory_equal(at(data, i), at(scene.data, i), N * sizeof(float));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +437,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_inputs_that_drift, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_answers_from_other_inputs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_reference_that_fails, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_device_judges_as_the_host_does, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_inputs_are_made_in_the_arena, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_device_without_room, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,8 +39,8 @@ static int map_reserved(struct arena *arena, const struct driver_context *contex
         return driver_fail(err, "arena_failed", result, "Mapping the arena");
     CUmemAccessDesc description = {
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = context->device},
-        .flags = access == ARENA_READ_WRITE ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                            : CU_MEM_ACCESS_FLAGS_PROT_READ,
+        .flags = access == ARENA_READ_ONLY ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                           : CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
     };
     result = cuMemSetAccess(arena->address, arena->bytes, &description, 1);
     if (access == ARENA_READ_ONLY && result != CUDA_SUCCESS) {
@@ -58,7 +58,7 @@ static int map_reserved(struct arena *arena, const struct driver_context *contex
 static int map(struct arena *arena, const struct driver_context *context, enum arena_access access,
                kgrade_error *err)
 {
-    if (reserve(arena, access == ARENA_READ_ONLY, err))
+    if (reserve(arena, access != ARENA_READ_WRITE, err))
         return -1;
     if (map_reserved(arena, context, access, err)) {
         cuMemAddressFree(arena->reserved_from, arena->reserved);

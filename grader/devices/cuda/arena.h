@@ -1,7 +1,7 @@
 /*
  * The arena: the device memory that a candidate can reach.  A recorder and a candidate's replayer have one each, at the same
  * address, so that every pointer in a recording means the same in both; the baseline's replayer maps the candidate's, and the
- * judge maps it read-only, anywhere.
+ * judge maps it anywhere: read-only, or, of a foreign task, to write a sample's inputs.
  *
  *   before ARENA_BUFFERS   the workspace, which ends there: what the candidate allocates; as large as it may be
  *   from ARENA_BUFFERS on  the case's buffers, as task_layout places them
@@ -26,7 +26,7 @@
  * does not honour the address it is asked for. */
 #define ARENA_RESERVATION (4ull << 30)
 
-enum arena_access { ARENA_READ_WRITE, ARENA_READ_ONLY };
+enum arena_access { ARENA_READ_WRITE, ARENA_READ_ONLY, ARENA_FILL };
 
 struct arena {
     CUmemGenericAllocationHandle memory;
@@ -45,8 +45,8 @@ int arena_create(struct arena *ret, const struct driver_context *context, uint64
 /* The descriptor to hand to other processes; owned by the caller. -1 with `arena_failed`. */
 int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err);
 
-/* Maps an arena made elsewhere: around ARENA_BUFFERS when it can be written, anywhere when not.  The descriptor stays the
- * caller's.  -1 with `arena_failed`. */
+/* Maps an arena made elsewhere: around ARENA_BUFFERS to work in it, anywhere to read from it or to fill in inputs.  The
+ * descriptor stays the caller's.  -1 with `arena_failed`. */
 int arena_import(struct arena *ret, const struct driver_context *context, int fd,
                  enum arena_access access, kgrade_error *err);
 

@@ -13,6 +13,11 @@ int inputs_queue(const struct kernels *kernels, struct launch_target *target, CU
                  const struct task *task, const struct layout *layout, uint64_t seed,
                  uint64_t poison, kgrade_error *err);
 
+/* The same for all but the inputs, which were made elsewhere and stay. */
+int inputs_queue_around(const struct kernels *kernels, struct launch_target *target,
+                        CUdeviceptr base, const struct task *task, const struct layout *layout,
+                        uint64_t poison, kgrade_error *err);
+
 /* The kernels' arguments for one buffer of a layout. */
 struct kernels_fill inputs_fill(CUdeviceptr base, const struct param *param,
                                 const struct layout_buffer *buffer, uint64_t seed);

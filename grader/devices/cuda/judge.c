@@ -1,5 +1,6 @@
 /* The judge's device half: a context of its own, the arena mapped read-only, and in it either copies to the host or the
- * task's reference for the device. */
+ * task's reference for the device.  Of a foreign task the arena is mapped for writing: the task's Python makes the inputs of
+ * each sample there, and its answers in memory of this context. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "../../../sandbox/base/io.h"
 #include "../../judge/worker.h"
 #include "arena.h"
+#include "judge_memory.h"
 #include "judge_reference.h"
 
 #define STAGE_BYTES (8ull << 20) /* each of two pieces of pinned memory that copies go through */
@@ -18,6 +20,7 @@ struct reader {
     CUstream stream;
     void *stage[2];
     struct device_reference reference;
+    struct device_memory memory; /* of a foreign task */
 };
 
 static void detach(void *state)
@@ -26,6 +29,7 @@ static void detach(void *state)
     if (!r)
         return;
     device_reference_close(&r->reference);
+    device_memory_close(&r->memory);
     for (int i = 0; i < 2; i++)
         if (r->stage[i])
             cuMemFreeHost(r->stage[i]);
@@ -51,7 +55,7 @@ static int judge_start(kgrade_error *err)
     return device_reference_ready_memory(&r->context, r->stream, err);
 }
 
-static int attach(int arena_fd, void **ret_state, kgrade_error *err)
+static int attach(int arena_fd, bool fills, void **ret_state, kgrade_error *err)
 {
     struct reader *r = calloc(1, sizeof *r);
     if (!r)
@@ -62,7 +66,8 @@ static int attach(int arena_fd, void **ret_state, kgrade_error *err)
     }
     *r = made_ahead;
     made_ahead = (struct reader){.arena = {.memory_fd = -1}};
-    if (arena_import(&r->arena, &r->context, arena_fd, ARENA_READ_ONLY, err)) {
+    if (arena_import(&r->arena, &r->context, arena_fd, fills ? ARENA_FILL : ARENA_READ_ONLY, err) ||
+        (fills && device_memory_open(&r->memory, &r->context, r->stream, &r->arena, err))) {
         detach(r);
         return -1;
     }
@@ -142,9 +147,68 @@ static void drop(void *state, void *kept)
 static const struct judge_reference reference = {
     .load = load, .evaluate = evaluate, .keep = keep, .compare = compare, .drop = drop};
 
+/* --- memory for a foreign task --- */
+
+static int arena_place(void *state, uint64_t bytes, uint64_t *ret, kgrade_error *err)
+{
+    const struct reader *r = state;
+    return device_memory_arena(&r->memory, bytes, ret, err);
+}
+
+static int take(void *state, uint64_t bytes, uint64_t *ret, kgrade_error *err)
+{
+    const struct reader *r = state;
+    return device_memory_take(&r->memory, bytes, ret, err);
+}
+
+static void give_back(void *state, uint64_t at)
+{
+    const struct reader *r = state;
+    device_memory_give_back(&r->memory, at);
+}
+
+static int copy(void *state, uint64_t offset, uint64_t bytes, uint64_t to, kgrade_error *err)
+{
+    const struct reader *r = state;
+    return device_memory_copy(&r->memory, offset, bytes, to, err);
+}
+
+static int same(void *state, uint64_t a, uint64_t b, uint64_t bytes, bool *ret, kgrade_error *err)
+{
+    const struct reader *r = state;
+    return comparer_same(&r->memory.comparer, a, b, bytes, ret, err);
+}
+
+static int poison(void *state, const struct task *task, const struct judge_case *c, uint64_t to,
+                  kgrade_error *err)
+{
+    const struct reader *r = state;
+    return device_memory_poison(&r->memory, task, c, to, err);
+}
+
+static int compare_there(void *state, enum dtype type, uint64_t got, uint64_t poisoned,
+                         uint64_t expected, uint64_t count, const struct tolerance *tolerance,
+                         struct comparison *ret, kgrade_error *err)
+{
+    const struct reader *r = state;
+    return device_memory_compare(&r->memory, type, got, poisoned, expected, count, tolerance, ret,
+                                 err);
+}
+
+static const struct judge_memory memory = {.arena = arena_place,
+                                           .take = take,
+                                           .give_back = give_back,
+                                           .copy = copy,
+                                           .same = same,
+                                           .poison = poison,
+                                           .compare = compare_there,
+                                           .store = device_memory_store,
+                                           .fetch = device_memory_fetch};
+
 const struct judge_device judge_this_device = {.name = "cuda",
                                                .start = judge_start,
                                                .attach = attach,
                                                .read = read_arena,
                                                .detach = detach,
-                                               .reference = &reference};
+                                               .reference = &reference,
+                                               .memory = &memory};

@@ -147,3 +147,28 @@ int comparer_output(const struct comparer *c, enum dtype type, CUdeviceptr got, 
     sum_up(c->got, blocks, count, tolerance, ret);
     return 0;
 }
+
+int comparer_around(const struct comparer *c, enum dtype type, CUdeviceptr got,
+                    CUdeviceptr expected, struct comparison *ret, kgrade_error *err)
+{
+    double wide[COMPARE_AROUND];
+    int64_t exact[COMPARE_AROUND];
+    uint8_t narrow[COMPARE_AROUND * sizeof(double)];
+    bool is_float = dtype_is_float(type);
+    uint64_t first = compare_around_first(ret->worst_index);
+    uint64_t rest = ret->count - first;
+    size_t n = rest < COMPARE_AROUND ? (size_t)rest : COMPARE_AROUND, size = dtype_size(type);
+    if (comparison_passes(ret) || n == 0)
+        return 0;
+    DRIVER_TRY(err, cuMemcpyDtoHAsync(narrow, got + first * size, n * size, c->stream));
+    DRIVER_TRY(err, cuMemcpyDtoHAsync(is_float ? (void *)wide : exact, expected + first * 8, n * 8,
+                                      c->stream));
+    DRIVER_TRY(err, cuStreamSynchronize(c->stream));
+    ret->around_first = first;
+    ret->n_around = n;
+    for (size_t i = 0; i < n; i++) {
+        ret->around_expected[i] = is_float ? wide[i] : (double)exact[i];
+        ret->around_got[i] = dtype_load_double(type, narrow, i);
+    }
+    return 0;
+}

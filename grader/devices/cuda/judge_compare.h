@@ -32,4 +32,8 @@ int comparer_output(const struct comparer *comparer, enum dtype type, CUdevicept
                     CUdeviceptr poison, CUdeviceptr expected, uint64_t count,
                     const struct tolerance *tolerance, struct comparison *ret, kgrade_error *err);
 
+/* Adds the worst element's neighbours to the figures of an output that is wrong.  Waits. */
+int comparer_around(const struct comparer *comparer, enum dtype type, CUdeviceptr got,
+                    CUdeviceptr expected, struct comparison *ret, kgrade_error *err);
+
 #endif

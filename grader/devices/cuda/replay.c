@@ -42,8 +42,8 @@ struct replayer {
     struct restore restore;
     struct batch batch;
     struct layout layout;
-    const uint8_t *inputs; /* where a foreign task's are made; NULL: they are drawn on the device */
-    uint64_t inputs_bytes;
+    bool
+        is_filled; /* a foreign task's inputs are in the arena when a sample is prepared; else they are drawn */
     bool
         is_warmed_up; /* the call has run once: nothing of it is loaded or set up for the first time in a sample */
     bool is_broken; /* a kernel faulted or hangs: the driver must not be asked to clean up */
@@ -204,6 +204,40 @@ static int replay_open(const struct task *task, uint64_t arena_bytes, int shared
     return 0;
 }
 
+/* All of the workspace, not only what the call has in it: neither a count of replays nor the other side's scratch, which would
+ * tell a kernel that it is being timed, may be found there.  draw: inputs, too. */
+static int queue_inputs(struct replayer *r, bool draw, uint64_t seed, uint64_t poison,
+                        kgrade_error *err)
+{
+    struct launch_target target = {.stream = r->stream};
+    if (r->arena.workspace_bytes)
+        DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.workspace_bytes, r->stream));
+    CUdeviceptr base = arena_buffers(&r->arena);
+    if (draw ? inputs_queue(&r->kernels, &target, base, r->task, &r->layout, seed, poison, err)
+             : inputs_queue_around(&r->kernels, &target, base, r->task, &r->layout, poison, err))
+        return -1;
+    return restore_queue(&r->restore, &r->kernels, &target, err);
+}
+
+/* A replay on inputs of its own.  A launch that has never run may load code and set up memory. */
+static int warm_up(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_error *err)
+{
+    if (queue_inputs(r, true, seed ^ WARM_UP_SALT, poison ^ WARM_UP_SALT, err) ||
+        gate_pass(&r->gate, r->call.exec, r->stream, err)) {
+        r->is_broken = true;
+        return -1;
+    }
+    r->is_warmed_up = true;
+    return 0;
+}
+
+/* Where a sample's inputs are in the arena before it is prepared, no kernel of the candidate runs between: it could compute ahead,
+ * and would change them.  So this comes earlier, on zeros. */
+static int warm_up_early(struct replayer *r, kgrade_error *err)
+{
+    return r->is_filled && r->call.exec && !r->is_warmed_up ? warm_up(r, 0, 0, err) : 0;
+}
+
 static int replay_load(void *state, const struct recording *recording,
                        const struct recording_call *call, const struct layout *layout,
                        kgrade_error *err)
@@ -230,20 +264,18 @@ static int replay_load(void *state, const struct recording *recording,
         close_call(r);
         return -1;
     }
-    return 0;
+    return warm_up_early(r, err);
 }
 
-/* All of the workspace, not only what the call has in it: neither a count of replays nor the other side's scratch, which would
- * tell a kernel that it is being timed, may be found there. */
-static int queue_inputs(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_error *err)
+static int replay_feed(void *state, const uint8_t *inputs, uint64_t bytes, kgrade_error *err)
 {
-    struct launch_target target = {.stream = r->stream};
-    if (r->arena.workspace_bytes)
-        DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.workspace_bytes, r->stream));
-    if (inputs_queue(&r->kernels, &target, arena_buffers(&r->arena), r->task, &r->layout, seed,
-                     poison, err))
-        return -1;
-    return restore_queue(&r->restore, &r->kernels, &target, err);
+    struct replayer *r = state;
+    (void)bytes;
+    if (inputs)
+        return fail(err, "wire_invalid", NULL,
+                    "Inputs come from a file, and not from the judge on the device.");
+    r->is_filled = true;
+    return warm_up_early(r, err);
 }
 
 static int queue_evict(struct replayer *r, kgrade_error *err)
@@ -256,49 +288,11 @@ static int queue_evict(struct replayer *r, kgrade_error *err)
                           &target, arguments, err);
 }
 
-/* A replay on inputs of its own.  A launch that has never run may load code and set up memory. */
-static int warm_up(struct replayer *r, uint64_t seed, uint64_t poison, kgrade_error *err)
-{
-    if (queue_inputs(r, seed ^ WARM_UP_SALT, poison ^ WARM_UP_SALT, err) ||
-        gate_pass(&r->gate, r->call.exec, r->stream, err))
-        return -1;
-    r->is_warmed_up = true;
-    return 0;
-}
-
-/* Of a foreign task, over what was drawn, which is zeros: so a warm-up has not the inputs of a sample.  The file is pageable
- * memory, so each copy has been taken out of it when it returns. */
-static int copy_inputs(const struct replayer *r, kgrade_error *err)
-{
-    if (!r->inputs)
-        return 0;
-    if (r->layout.bytes > r->inputs_bytes)
-        return fail(err, "arena_failed", NULL, "The case is larger than what its inputs lie in.");
-    for (size_t i = 0; i < r->layout.n_buffers; i++) {
-        const struct layout_buffer *b = &r->layout.buffers[i];
-        if (r->task->params[b->param].kind != PARAM_OUT && b->bytes)
-            DRIVER_TRY(err, cuMemcpyHtoDAsync(arena_buffers(&r->arena) + b->offset,
-                                              r->inputs + b->offset, b->bytes, r->stream));
-    }
-    return 0;
-}
-
-static int replay_feed(void *state, const uint8_t *inputs, uint64_t bytes, kgrade_error *err)
-{
-    struct replayer *r = state;
-    (void)err;
-    r->inputs = inputs;
-    r->inputs_bytes = bytes;
-    return 0;
-}
-
 static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold, kgrade_error *err)
 {
     struct replayer *r = state;
-    if (!r->is_warmed_up && warm_up(r, seed, poison, err)) {
-        r->is_broken = true;
+    if (!r->is_warmed_up && warm_up(r, seed, poison, err))
         return -1;
-    }
     /* Lines that the last replay made persist are ordinary again, so that eviction takes them. */
     CUresult result = cuCtxResetPersistingL2Cache();
     if (driver_kernel_fault(result)) {
@@ -308,7 +302,7 @@ static int replay_prepare(void *state, uint64_t seed, uint64_t poison, bool cold
     if (result != CUDA_SUCCESS)
         driver_trace("persisting lines of L2 were not reset (%d)", (int)result);
     /* All writing first: what is evicted last by reading is clean, and its writing back is not charged to the candidate. */
-    if (queue_inputs(r, seed, poison, err) || copy_inputs(r, err) || (cold && queue_evict(r, err)))
+    if (queue_inputs(r, !r->is_filled, seed, poison, err) || (cold && queue_evict(r, err)))
         return -1;
     /* Ended before the grader starts its own clock for the run. */
     if (gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err)) {
@@ -334,7 +328,7 @@ static int replay_batch(void *state, uint64_t seed, uint64_t poison, bool empty,
     struct replayer *r = state;
     struct rebuild_place place = place_of(r);
     batch_close(&r->batch);
-    if (r->inputs) { /* one set of them is there at a time */
+    if (r->is_filled) { /* one set of inputs is there at a time */
         *n = 0;
         return 0;
     }

@@ -377,7 +377,8 @@ static int load(void *state, const struct recording *r, const struct recording_c
 static int feed(void *state, const uint8_t *inputs, uint64_t bytes, kgrade_error *err)
 {
     struct state *s = state;
-    (void)err;
+    if (!inputs)
+        return fail(err, "wire_invalid", NULL, "Inputs come from a file here.");
     s->inputs = inputs;
     s->inputs_bytes = bytes;
     return 0;
