@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -289,6 +290,11 @@ class Foreign(Case):
         self.assertEqual(calls, [(3, True), (3, False), (4, False)])
         with self.assertRaises(problem.Failure):
             made(-1)
+
+    def test_buffers_on_the_device(self):
+        """In an interpreter that has arrays."""
+        result = subprocess.run([PYTHON, os.path.join(HERE, "device_buffers.py"), SOURCE_DIR], capture_output=True, text=True, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_an_output_whose_contents_count(self):
         _, task = self.describe("blend_rows", [

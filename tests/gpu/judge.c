@@ -25,6 +25,18 @@ static bool same_figures(const struct comparison *a, const struct comparison *b)
            same_number(a->worst_got, b->worst_got);
 }
 
+/* Looked for only where something is wrong. */
+static bool same_around(const struct comparison *device, const struct comparison *host)
+{
+    bool same = device->around_first == host->around_first && device->n_around == host->n_around;
+    if (comparison_passes(host))
+        return device->n_around == 0;
+    for (size_t i = 0; same && i < host->n_around; i++)
+        same = same_number(device->around_expected[i], host->around_expected[i]) &&
+               same_number(device->around_got[i], host->around_got[i]);
+    return same;
+}
+
 static void print_figures(const char *who, const struct comparison *c)
 {
     printf(
@@ -54,9 +66,10 @@ static void compare_both(struct bench *b, const struct arrays *a, const struct t
     upload(a->device[2], a->expected, a->count * 8);
     MUST(comparer_output(&b->comparer, a->type, a->device[0], poisoned ? a->device[1] : 0,
                          a->device[2], a->count, tolerance, &device, &err));
+    MUST(comparer_around(&b->comparer, a->type, a->device[0], a->device[2], &device, &err));
     compare_output(a->type, a->got, poisoned ? a->poison : NULL, a->expected, a->count, tolerance,
                    &host);
-    bool same = same_figures(&device, &host);
+    bool same = same_figures(&device, &host) && same_around(&device, &host);
     char detail[96];
     snprintf(detail, sizeof detail, "%s, %llu elements, %s", dtype_name(a->type),
              (unsigned long long)a->count, tolerance ? "tolerance" : "exact");
