@@ -334,8 +334,18 @@ static int compare_on_host(const struct judge *j, struct snapshot *s, struct com
                : 0;
 }
 
-/* Where the device has no room for the work, it is done on the host. */
-static int compare_foreign(const struct judge *j, struct snapshot *s, struct comparison *ret,
+static int bring_home(struct judge *j, struct snapshot *s, kgrade_error *err)
+{
+    if (on_device_bring(&j->foreign, &s->c, s->kept_whole, &s->data, err))
+        return -1;
+    on_device_drop(&j->foreign, s->kept_whole);
+    s->kept_whole = 0;
+    return 0;
+}
+
+/* Where the device has no room for the work, it is done on the host; and as the task's Python may need the device still, all that is kept
+ * there moves. */
+static int compare_foreign(struct judge *j, struct snapshot *s, struct comparison *ret,
                            bool *ret_decided, bool *ret_pass, kgrade_error *err)
 {
     struct on_device_verdict verdict;
@@ -350,14 +360,13 @@ static int compare_foreign(const struct judge *j, struct snapshot *s, struct com
         *err = inner;
         return -1;
     }
-    if (on_device_bring(&j->foreign, &s->c, s->kept_whole, &s->data, err))
-        return -1;
-    on_device_drop(&j->foreign, s->kept_whole);
-    s->kept_whole = 0;
+    for (size_t i = 0; i < JUDGE_MAX_SNAPSHOTS; i++)
+        if (j->snapshots[i].kept_whole && bring_home(j, &j->snapshots[i], err))
+            return -1;
     return compare_on_host(j, s, ret, ret_decided, ret_pass, err);
 }
 
-static int compare_sample(const struct judge *j, struct snapshot *s, struct comparison *ret,
+static int compare_sample(struct judge *j, struct snapshot *s, struct comparison *ret,
                           bool *ret_decided, bool *ret_pass, kgrade_error *err)
 {
     if (s->kept)
