@@ -293,7 +293,7 @@ class Foreign(Case):
 
     def test_buffers_on_the_device(self):
         """In an interpreter that has arrays."""
-        result = subprocess.run([PYTHON, os.path.join(HERE, "device_buffers.py"), SOURCE_DIR], capture_output=True, text=True, check=False)
+        result = subprocess.run([PYTHON, os.path.join(SOURCE_DIR, "tests", "cli", "device_buffers.py"), SOURCE_DIR], capture_output=True, text=True, check=False)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_an_output_whose_contents_count(self):
