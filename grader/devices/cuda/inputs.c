@@ -4,11 +4,11 @@ static int queue_input(const struct kernels *kernels, struct launch_target *targ
                        CUdeviceptr base, const struct param *param,
                        const struct layout_buffer *buffer, uint64_t seed, kgrade_error *err)
 {
+    if (param->kind == PARAM_OUT || buffer->count == 0)
+        return 0;
     struct kernels_fill f = inputs_fill(base, param, buffer, seed);
     void *arguments[] = {&f};
     uint64_t runs = buffer->count / KERNELS_FILL_RUN + 1;
-    if (param->kind == PARAM_OUT || buffer->count == 0)
-        return 0;
     return kernels_launch(kernels, KERNEL_FILL, kernels_blocks(kernels, runs), KERNELS_THREADS,
                           target, arguments, err);
 }
