@@ -76,11 +76,44 @@ def check(problem, arrays, array):
     assert fails(problem.Failure, judge.write, array, buffer, "in0")
 
 
+def check_views(problem):
+    """Where PyTorch reaches the device: here it takes the host's memory for it, as what it is told of a view says."""
+    real, memory, asked = torch.as_tensor, (ctypes.c_char * 4096)(), []
+
+    def as_tensor(view, device):
+        about = view.__cuda_array_interface__
+        asked.append((about["typestr"], device))
+        (address, is_read_only), (size,) = about["data"], about["shape"]
+        assert not is_read_only
+        return torch.frombuffer((ctypes.c_char * size).from_address(address), dtype=torch.uint8)
+
+    arrays = problem.Torch(torch, "cpu")
+    arrays.reaches = lambda place: True
+    torch.as_tensor = as_tensor
+    try:
+        for kind, values in (("f32", [1.5, -2, 0, 3]), ("bf16", [1.5, -2, 0, 3]), ("bool", [True, False, True, True]), ("i64", [1, 2**62, 3, -4])):
+            buffer = {"address": ctypes.addressof(memory), "on_device": True, "dtype": kind, "shape": [2, 2]}
+            judge = judge_of(problem, arrays)
+            array = torch.tensor(values, dtype=arrays.types[kind]).reshape(2, 2)
+            judge.write(array, buffer, "in0")
+            read = judge.read("in0", buffer)
+            assert torch.equal(read, array)
+            read.fill_(1)
+            assert torch.equal(judge.read("in0", buffer), array)
+            judge.write(array, {**buffer, "dtype": kind}, "out0", wide=True)
+            wide = torch.frombuffer(memory, dtype=torch.int64 if kind in ("bool", "i64") else torch.float64, count=4)
+            assert wide.tolist() == values
+        assert set(asked) == {("|u1", "cpu")}
+    finally:
+        torch.as_tensor = real
+
+
 def main():
     problem = load_problem()
     check(problem, problem.Numpy(numpy), numpy.arange(6, dtype="float16").reshape(2, 3))
     if torch:
         check(problem, problem.Torch(torch, "cpu"), torch.arange(6, dtype=torch.float16).reshape(2, 3))
+        check_views(problem)
 
 
 main()
