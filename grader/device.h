@@ -46,9 +46,9 @@ struct device {
     /* Workers are started before they are needed.  Not for a device that is this machine's own CPU:
      * their starting would be heard in the measurements. */
     bool start_ahead;
-    /* Its kernels leave this machine's processors alone: while it is at work, whoever waits for a replayer's answer stays
-     * awake, since waking up takes longer than most kernels. */
-    bool is_accelerator;
+    /* Whoever waits for a replayer's answer, or for a request to it, stays awake: waking up takes longer than most kernels.  Not
+     * for a device that is this machine's own CPU. */
+    bool stays_awake;
     /* Kernels are native code of the replayer's process and could bend its clock: times stand only where the grader's own
      * clock would have shown it. */
     bool runs_in_replayer;

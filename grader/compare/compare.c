@@ -16,6 +16,7 @@
 #include "../grade/spec.h"
 #include "../grade/telling.h"
 #include "../judge/judge.h"
+#include "../measure/floor.h"
 #include "../measure/roofline.h"
 #include "../measure/sampling.h"
 #include "../record/record.h"
@@ -45,7 +46,8 @@ struct compare {
     size_t n_cases;
     struct side_state sides[SIDES];
     struct judge_client judge;
-    json_t *case_list; /* owned */
+    double floor_difference_ns; /* of the pair that is open; see measure/floor.h */
+    json_t *case_list;          /* owned */
     struct kernel_case kernels[TASK_MAX_CASES];
     unsigned n_pairs; /* of replayers */
     struct compare_ratio device;
@@ -120,6 +122,11 @@ static int prepare(struct compare *c, enum side side)
 
 /* --- the kernels --- */
 
+static double resolution_ns(const struct compare *c)
+{
+    return json_number_value(json_object_get(c->sides[B].replay.info, "resolution_ns"));
+}
+
 static int open_pair(struct compare *c)
 {
     const struct compare_request *r = c->request;
@@ -130,6 +137,9 @@ static int open_pair(struct compare *c)
     if (r->device->shares_arena
             ? replay_open_beside(c->engine, r->task, b, a, &c->finding)
             : replay_open(c->engine, r->device, r->task, c->cases, c->n_cases, a, &c->finding))
+        return -1;
+    if (r->device->shares_arena &&
+        floor_difference(b, a, resolution_ns(c), &c->floor_difference_ns, &c->finding))
         return -1;
     if (!r->device->shares_arena && (replay_confine(a, &c->sides[A].code, &c->finding) ||
                                      replay_confine(b, &c->sides[B].code, &c->finding)))
@@ -215,16 +225,16 @@ static int sample(struct compare *c, size_t i, unsigned pair)
     if (!s)
         return finding_set(&c->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "There is no memory for samples.");
-    const struct sampling_request request = {
-        .options = &options,
-        .task = r->task,
-        .task_case = &c->cases[i],
-        .candidate = b,
-        .baseline = a,
-        .judge = &c->judge,
-        .cold = roofline_is_cold(b->info),
-        .bendable = r->device->runs_in_replayer,
-        .resolution_ns = json_number_value(json_object_get(b->info, "resolution_ns"))};
+    const struct sampling_request request = {.options = &options,
+                                             .task = r->task,
+                                             .task_case = &c->cases[i],
+                                             .candidate = b,
+                                             .baseline = a,
+                                             .judge = &c->judge,
+                                             .cold = roofline_is_cold(b->info),
+                                             .bendable = r->device->runs_in_replayer,
+                                             .resolution_ns = resolution_ns(c),
+                                             .floor_difference_ns = c->floor_difference_ns};
     if (stop_if_cancelled(c, "judging", pair * c->n_cases + i, c->n_pairs * c->n_cases) ||
         replay_load(b, r->task, &c->cases[i], &c->finding) || load_a(c, i) ||
         run_samples(c, &request, s) || check_samples(c, s))

@@ -7,7 +7,6 @@
 #include "../../sandbox/base/fail.h"
 #include "../build/build.h"
 #include "health.h"
-#include "hidden.h"
 #include "pythons.h"
 #include "slot.h"
 #include "spec.h"
@@ -94,29 +93,29 @@ static bool record_told(void *data, size_t done)
     return telling_tell(&g->telling, "recording", g->recording_from + done, g->n_recorded);
 }
 
-static struct record_request request_part(struct grade *g, size_t first, size_t n, bool secret)
-{
-    return (struct record_request){.device = g->device,
-                                   .task = g->task,
-                                   .cases = g->cases + first,
-                                   .n_cases = n,
-                                   .warm_calls = secret ? 1 : WARM_CALLS,
-                                   .secret = secret,
-                                   .library = &g->library,
-                                   .python = g->python,
-                                   .graves = &g->graves};
-}
-
-static int record_part(struct grade *g, const struct record_request *request)
+static int record_part(struct grade *g, size_t first, size_t n, bool secret)
 {
     struct host_overhead overheads[GRADE_MAX_CASES];
     memset(overheads, 0, sizeof overheads);
-    g->recording_from = (size_t)(request->cases - g->cases);
-    if (record_cases(g->engine, request, g->recording, overheads, record_told, g, &g->finding))
+    struct record_request request = {.device = g->device,
+                                     .task = g->task,
+                                     .cases = g->cases + first,
+                                     .n_cases = n,
+                                     .warm_calls = secret ? 1 : WARM_CALLS,
+                                     .secret = secret,
+                                     .library = &g->library,
+                                     .python = g->python,
+                                     .graves = &g->graves};
+    if (n == 0)
+        return 0;
+    if (secret && grade_choose_again(g, &request))
         return -1;
-    for (size_t i = 0; i < request->n_cases; i++) {
-        g->results[g->recording_from + i].recorded = true;
-        g->results[g->recording_from + i].overhead = overheads[i];
+    g->recording_from = first;
+    if (record_cases(g->engine, &request, g->recording, overheads, record_told, g, &g->finding))
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        g->results[first + i].recorded = true;
+        g->results[first + i].overhead = overheads[i];
     }
     return 0;
 }
@@ -138,11 +137,6 @@ static bool is_large(const struct grade *g)
            bytes + g->candidate.workspace_bytes > (uint64_t)memory / LARGE_PART;
 }
 
-static bool may_record_beside(const struct grade *g)
-{
-    return g->python && g->device->is_accelerator && !is_large(g);
-}
-
 int grade_record(struct grade *g)
 {
     kgrade_error err = {.code = ""};
@@ -151,24 +145,14 @@ int grade_record(struct grade *g)
     if (!g->recording)
         return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "No memory.");
-    /* Hidden dims go to a process of their own, from which nothing comes back to the author. */
-    struct record_request publics = request_part(g, 0, g->n_public, false),
-                          secret = request_part(g, g->n_public, g->n_recorded - g->n_public, true);
-    if (secret.n_cases && grade_choose_again(g, &secret))
-        return -1;
-    struct hidden *beside =
-        may_record_beside(g) ? hidden_begin(g->engine, &secret, g->cases, g->n_public) : NULL;
-    int result = record_part(g, &publics);
+    int result = record_part(g, 0, g->n_public, false);
     if (!result && recording_write(g->recording, &g->public_recording, &err))
         result = grade_blame_recording(g, &err);
-    if (beside) {
-        struct finding *f = &g->finding;
-        result = hidden_end(beside, !result, g->recording, &g->graves, f) || result ? -1 : 0;
-    } else if (!result && secret.n_cases) {
-        if (is_large(g))
-            graves_wait(&g->graves);
-        result = record_part(g, &secret);
-    }
+    if (is_large(g))
+        graves_wait(&g->graves);
+    /* Hidden dims go to a process of their own, from which nothing comes back to the author. */
+    if (!result)
+        result = record_part(g, g->n_public, g->n_recorded - g->n_public, true);
     g->step_ns[STEP_TIME_RECORD] = io_now() - start;
     return result;
 }

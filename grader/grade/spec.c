@@ -92,7 +92,7 @@ static uint64_t data_bytes(enum device_step step, uint64_t total)
     (void)step, (void)total;
     return 0; /* a sanitizer's shadow memory takes terabytes */
 #else
-    /* A judge has whole cases in memory, in double precision, and runs no candidate. */
+    /* A judge has whole cases in memory, in double precision, and runs no candidate; at most a foreign task's Python. */
     return step == STEP_JUDGE || total < PROCESS_DATA_BYTES ? total : PROCESS_DATA_BYTES;
 #endif
 }

@@ -13,7 +13,7 @@
 #define DEFAULT_REPLAY_TIMEOUT_S 60.0
 /* Candidate and baseline take turns, so that each waits through the other's sample; most are over by then. */
 #define AWAKE_NS (2 * IO_NS_PER_MS)
-#define AWAKE_PROCESSES 3 /* at once: the grader and both replayers */
+#define AWAKE_PROCESSES 3 /* at once: the grader and both replayers; as many are left for others */
 
 /* The candidate's device code runs in the replayer, so its death is the candidate's fault once a call is loaded. */
 static int blame(struct replay *r, const struct worker_outcome *o, bool candidate_runs,
@@ -78,8 +78,9 @@ static int request(struct replay *r, json_t *json, const struct bytes *blob, int
 static uint64_t awake_ns(const struct device *device)
 {
     cpu_set_t set;
-    bool has_room = !sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > AWAKE_PROCESSES;
-    return device->is_accelerator && has_room ? AWAKE_NS : 0;
+    bool has_room =
+        !sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) >= 2 * AWAKE_PROCESSES;
+    return device->stays_awake && has_room ? AWAKE_NS : 0;
 }
 
 /* `owner` NULL: the arena is the replayer's own. */
@@ -139,6 +140,7 @@ int replay_open_beside(kgrade *engine, const struct task *task, const struct rep
 int replay_give(struct replay *r, const struct bytes *recording, struct finding *f)
 {
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    r->has_recording = true;
     return request(r, json_pack("{s:s}", "op", "recording"), recording, -1, false, &o, f);
 }
 
@@ -214,7 +216,8 @@ int replay_run(struct replay *r, bool empty, struct replay_time *ret, struct fin
 {
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     uint64_t start = io_now();
-    if (request(r, json_pack("{s:s, s:b}", "op", "run", "empty", empty), NULL, -1, !empty, &o, f))
+    if (request(r, json_pack("{s:s, s:b}", "op", "run", "empty", empty), NULL, -1, r->has_recording,
+                &o, f))
         return -1;
     ret->wall_ns = (double)(io_now() - start);
     ret->ns = (double)json_integer_value(json_object_get(o.message.json, "ns"));

@@ -16,6 +16,7 @@ struct replay {
     json_t *info;             /* what the replayer says of the hardware */
     uint64_t timeout_ns;      /* of one request */
     uint64_t workspace_bytes; /* of its arena */
+    bool has_recording;       /* until then nothing is a candidate's fault */
     /* Of a foreign task: */
     replay_feeder *feeder; /* NULL: the replayer draws inputs itself */
     void *feeder_data;

@@ -110,7 +110,7 @@ static int confine_device(struct replayer *r, const struct bytes *code, kgrade_e
     return worker_ok(NULL, NULL, 0, -1);
 }
 
-static int map_inputs(struct replayer *r, int fd, kgrade_error *err)
+static int map_inputs(int fd, uint8_t **ret, size_t *ret_bytes, kgrade_error *err)
 {
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -119,8 +119,8 @@ static int map_inputs(struct replayer *r, int fd, kgrade_error *err)
     void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
         return fail_errno(err, "arena_failed", NULL, "The inputs could not be mapped");
-    r->inputs = at;
-    r->inputs_bytes = (size_t)st.st_size;
+    *ret = at;
+    *ret_bytes = (size_t)st.st_size;
     return 0;
 }
 
@@ -132,15 +132,20 @@ static int take_inputs(struct replayer *r, int fd, kgrade_error *err)
     if (!r->device->feed)
         return fail(err, "device_failed", "Grade it on another device.",
                     "The %s device takes no foreign tasks.", r->device->name);
+    uint8_t *at = NULL;
+    size_t bytes = 0;
+    if (fd >= 0 && map_inputs(fd, &at, &bytes, err))
+        return -1;
+    if (r->device->feed(r->state, at, bytes, err)) { /* it still has what it had */
+        if (at)
+            munmap(at, bytes);
+        return -1;
+    }
     if (r->inputs)
         munmap(r->inputs, r->inputs_bytes);
-    r->inputs = NULL;
-    r->inputs_bytes = 0;
-    if (fd >= 0 && map_inputs(r, fd, err))
-        return -1;
-    return r->device->feed(r->state, r->inputs, r->inputs_bytes, err)
-               ? -1
-               : worker_ok(NULL, NULL, 0, -1);
+    r->inputs = at;
+    r->inputs_bytes = bytes;
+    return worker_ok(NULL, NULL, 0, -1);
 }
 
 static int load_call(struct replayer *r, const json_t *request, kgrade_error *err)

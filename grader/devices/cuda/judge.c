@@ -52,7 +52,8 @@ static int judge_start(kgrade_error *err)
     DRIVER_TRY(err, cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
     for (int i = 0; i < 2; i++)
         DRIVER_TRY(err, cuMemHostAlloc(&r->stage[i], STAGE_BYTES, 0));
-    return device_reference_ready_memory(&r->context, r->stream, err);
+    device_reference_ready_memory(&r->context, r->stream);
+    return 0;
 }
 
 static int attach(int arena_fd, bool fills, void **ret_state, kgrade_error *err)
@@ -75,19 +76,11 @@ static int attach(int arena_fd, bool fills, void **ret_state, kgrade_error *err)
     return 0;
 }
 
-static int check_range(const struct reader *r, uint64_t offset, uint64_t bytes, kgrade_error *err)
-{
-    uint64_t room = arena_case_bytes(&r->arena);
-    if (offset > room || bytes > room - offset)
-        return fail(err, "arena_failed", NULL, "The judge was to read outside the arena.");
-    return 0;
-}
-
 /* While one piece is copied to where it belongs, the next is on its way from the device. */
 static int read_arena(void *state, uint64_t offset, uint64_t bytes, void *to, kgrade_error *err)
 {
     struct reader *r = state;
-    if (check_range(r, offset, bytes, err))
+    if (device_memory_check(&r->arena, offset, bytes, err))
         return -1;
     uint64_t previous = 0, at = 0;
     for (int turn = 0; at < bytes || previous; turn ^= 1) {
@@ -124,7 +117,7 @@ static int keep(void *state, const struct judge_case *c, void **ret_kept, bool *
 {
     const struct reader *r = state;
     struct device_outputs *kept;
-    if (check_range(r, 0, c->layout.bytes, err) ||
+    if (device_memory_check(&r->arena, 0, c->layout.bytes, err) ||
         device_reference_keep(&r->reference, c, arena_buffers(&r->arena), &kept, ret_changed, err))
         return -1;
     *ret_kept = kept;
@@ -167,6 +160,12 @@ static void give_back(void *state, uint64_t at)
     device_memory_give_back(&r->memory, at);
 }
 
+static int trim(void *state, kgrade_error *err)
+{
+    const struct reader *r = state;
+    return device_memory_trim(&r->memory, err);
+}
+
 static int copy(void *state, uint64_t offset, uint64_t bytes, uint64_t to, kgrade_error *err)
 {
     const struct reader *r = state;
@@ -198,6 +197,7 @@ static int compare_there(void *state, enum dtype type, uint64_t got, uint64_t po
 static const struct judge_memory memory = {.arena = arena_place,
                                            .take = take,
                                            .give_back = give_back,
+                                           .trim = trim,
                                            .copy = copy,
                                            .same = same,
                                            .poison = poison,

@@ -20,8 +20,7 @@ struct device_reference {
 struct device_outputs;
 
 /* Before all others: freed memory stays in the device's pool, and the pool has its first, which takes long to get. */
-int device_reference_ready_memory(const struct driver_context *context, CUstream stream,
-                                  kgrade_error *err);
+void device_reference_ready_memory(const struct driver_context *context, CUstream stream);
 
 /* `reference_cuda` of the shared object, which stays loaded.  Task and stream are borrowed.  -1 with `reference_failed` or
  * `device_failed`. */

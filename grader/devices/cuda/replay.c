@@ -18,8 +18,8 @@
 #include "restore.h"
 
 /* The buffer that is read to empty L2, in sizes of L2.  On an H200 a copy of 16 MiB takes 8 % longer after one size than after
- * three, 1 % longer after two, and as long after sixteen; but of pairs of processes with three or four, one in some twenty was 1 %
- * apart, and with eight none. */
+ * three, 1 % longer after two, and as long after sixteen.  But of pairs of processes one in some twenty was 1 % apart with three and
+ * with four, and none of twelve with eight.  Six is what the time for a sample allows. */
 #define EVICT_L2_SIZES 6u
 #define EVICT_DEFAULT_BYTES (256ull << 20) /* where the size of L2 is not known */
 #define WARM_UP_SALT 0x9e3779b97f4a7c15ull /* inputs of the warm-up are not those of any sample */
