@@ -12,28 +12,14 @@
 #include "../../sandbox/base/fail.h"
 #include "../task/values.h"
 #include "../worker_io.h"
+#include "foreign.h"
 #include "host.h"
-#include "on_device.h"
 
 #define NAN_IN_OUTPUT "nan_in_output"
-#define JUDGE_MAX_SNAPSHOTS 64
 #define JUDGE_MAX_MANTISSA_BITS 52
 #define JUDGE_MAX_SNAPSHOT_BYTES (24ull << 30) /* all snapshots that are held together */
 #define JUDGE_KEPT_BLOCK_BYTES (64 << 20)
 #define JUDGE_KEPT_BYTES (512 << 20)
-
-struct snapshot {
-    bool taken; /* false: a free place */
-    struct judge_case c;
-    bool canaries_intact;
-    uint64_t bytes; /* that it holds */
-    /* On the host: */
-    uint8_t *data; /* the case's part of the arena */
-    /* On the device: */
-    void *kept;          /* by its reference */
-    uint64_t kept_whole; /* of a foreign task: the case; 0: not there */
-    bool input_changed;
-};
 
 struct judge {
     const struct judge_device *device;
@@ -45,7 +31,7 @@ struct judge {
     struct snapshot snapshots[JUDGE_MAX_SNAPSHOTS];
     uint64_t held_bytes;
     /* Of a foreign task: */
-    struct on_device foreign;
+    struct foreign foreign;
     uint8_t *inputs; /* where the next sample's are written for the replayers; NULL: in the arena */
     uint64_t inputs_bytes;
 };
@@ -56,10 +42,11 @@ static int attach(struct judge *j, int arena_fd, kgrade_error *err)
     bool fills = j->python && j->task->python && j->device->memory;
     if (j->device->attach(arena_fd, fills, &j->state, err))
         return -1;
-    j->foreign = (struct on_device){.memory = fills ? j->device->memory : NULL,
-                                    .state = j->state,
-                                    .task = j->task,
-                                    .python = j->python};
+    j->foreign = (struct foreign){.device = {.memory = fills ? j->device->memory : NULL,
+                                             .state = j->state,
+                                             .task = j->task,
+                                             .python = j->python},
+                                  .snapshots = j->snapshots};
     return 0;
 }
 
@@ -77,7 +64,7 @@ static int open_judge(struct judge *j, const json_t *request, int arena_fd, kgra
 /* What a device keeps in its state besides the arena, a reference of its own or a foreign task's samples, would be lost. */
 static int move_judge(struct judge *j, int arena_fd, kgrade_error *err)
 {
-    if (!j->state || j->on_device || j->foreign.memory || arena_fd < 0)
+    if (!j->state || j->on_device || j->foreign.device.memory || arena_fd < 0)
         return fail(err, "wire_invalid", NULL, "The judge was not ready for another arena.");
     j->device->detach(j->state);
     j->state = NULL;
@@ -111,7 +98,8 @@ static int load_python(struct judge *j, const struct bytes *blob, kgrade_error *
         return fail(err, "wire_invalid", NULL, "The judge was not ready for a foreign task.");
     return host_reference_load_python(&j->host, j->task, j->python, files, err)
                ? -1
-               : worker_ok(json_pack("{s:b}", "fills", j->foreign.memory != NULL), NULL, 0, -1);
+               : worker_ok(json_pack("{s:b}", "fills", j->foreign.device.memory != NULL), NULL, 0,
+                           -1);
 }
 
 static int map_inputs(struct judge *j, int fd, kgrade_error *err)
@@ -136,10 +124,10 @@ static int make_inputs(struct judge *j, const json_t *request, int fd, kgrade_er
     if ((fd >= 0 && map_inputs(j, fd, err)) || wire_dims(request, j->task->n_dims, c.dims, err) ||
         task_layout(j->task, c.dims, &c.layout, err))
         return -1;
-    bool in_arena = !j->inputs && j->foreign.memory;
+    bool in_arena = !j->inputs && j->foreign.device.memory;
     if (!in_arena && c.layout.bytes > j->inputs_bytes)
         return fail(err, "wire_invalid", NULL, "There is no room for the inputs of a case.");
-    return (in_arena ? on_device_fill(&j->foreign, &c, err)
+    return (in_arena ? foreign_fill(&j->foreign, &c, err)
                      : j->python->inputs(j->task, &c, c.seed, false, j->inputs, err))
                ? -1
                : worker_ok(NULL, NULL, 0, -1);
@@ -198,23 +186,13 @@ static int copy_case(const struct judge *j, struct snapshot *s, kgrade_error *er
     return 0;
 }
 
-/* Of a foreign task, on the device; where that has no room for it, on the host. */
-static int copy_foreign(const struct judge *j, struct snapshot *s, kgrade_error *err)
-{
-    kgrade_error inner = {.code = ""};
-    if (!on_device_keep(&j->foreign, &s->c, &s->kept_whole, &inner))
-        return 0;
-    if (!strcmp(inner.code, "judge_memory"))
-        return copy_case(j, s, err);
-    *err = inner;
-    return -1;
-}
-
-static int keep_sample(const struct judge *j, struct snapshot *s, kgrade_error *err)
+static int keep_sample(struct judge *j, struct snapshot *s, kgrade_error *err)
 {
     if (j->on_device)
         return j->device->reference->keep(j->state, &s->c, &s->kept, &s->input_changed, err);
-    return j->foreign.memory ? copy_foreign(j, s, err) : copy_case(j, s, err);
+    if (j->foreign.device.memory && foreign_keep(&j->foreign, s, err))
+        return -1;
+    return s->kept_whole ? 0 : copy_case(j, s, err);
 }
 
 static int take_snapshot(struct judge *j, const json_t *request, kgrade_error *err)
@@ -250,7 +228,7 @@ static void drop_snapshot(struct judge *j, struct snapshot *s)
     if (s->kept)
         j->device->reference->drop(j->state, s->kept);
     if (s->kept_whole)
-        on_device_drop(&j->foreign, s->kept_whole);
+        on_device_drop(&j->foreign.device, s->kept_whole);
     *s = (struct snapshot){.taken = false};
 }
 
@@ -334,45 +312,14 @@ static int compare_on_host(const struct judge *j, struct snapshot *s, struct com
                : 0;
 }
 
-static int bring_home(struct judge *j, struct snapshot *s, kgrade_error *err)
-{
-    if (on_device_bring(&j->foreign, &s->c, s->kept_whole, &s->data, err))
-        return -1;
-    on_device_drop(&j->foreign, s->kept_whole);
-    s->kept_whole = 0;
-    return 0;
-}
-
-/* Where the device has no room for the work, it is done on the host; and as the task's Python may need the device still, all that is kept
- * there moves. */
-static int compare_foreign(struct judge *j, struct snapshot *s, struct comparison *ret,
-                           bool *ret_decided, bool *ret_pass, kgrade_error *err)
-{
-    struct on_device_verdict verdict;
-    kgrade_error inner = {.code = ""};
-    if (!on_device_judge(&j->foreign, &s->c, s->kept_whole, ret, &verdict, &inner)) {
-        s->input_changed = verdict.input_changed;
-        *ret_decided = verdict.decided;
-        *ret_pass = verdict.right;
-        return 0;
-    }
-    if (strcmp(inner.code, "judge_memory") != 0) {
-        *err = inner;
-        return -1;
-    }
-    for (size_t i = 0; i < JUDGE_MAX_SNAPSHOTS; i++)
-        if (j->snapshots[i].kept_whole && bring_home(j, &j->snapshots[i], err))
-            return -1;
-    return compare_on_host(j, s, ret, ret_decided, ret_pass, err);
-}
-
 static int compare_sample(struct judge *j, struct snapshot *s, struct comparison *ret,
                           bool *ret_decided, bool *ret_pass, kgrade_error *err)
 {
     if (s->kept)
         return j->device->reference->compare(j->state, &s->c, s->kept, ret, err);
-    return s->kept_whole ? compare_foreign(j, s, ret, ret_decided, ret_pass, err)
-                         : compare_on_host(j, s, ret, ret_decided, ret_pass, err);
+    if (s->kept_whole && foreign_compare(&j->foreign, s, ret, ret_decided, ret_pass, err))
+        return -1;
+    return s->kept_whole ? 0 : compare_on_host(j, s, ret, ret_decided, ret_pass, err);
 }
 
 static int judge_snapshot(struct judge *j, const json_t *request, kgrade_error *err)

@@ -59,9 +59,11 @@ struct judge_memory {
     /* *ret: zeros.  -1 with `judge_memory` when there are not so many. */
     int (*take)(void *state, uint64_t bytes, uint64_t *ret, kgrade_error *err);
     void (*give_back)(void *state, uint64_t at);
+    /* What was given back and is held for the next `take` is free for all from now on: for the task's Python, too. */
+    int (*trim)(void *state, kgrade_error *err);
     /* Out of the arena, from an offset on. */
     int (*copy)(void *state, uint64_t offset, uint64_t bytes, uint64_t to, kgrade_error *err);
-    /* Whether two ranges hold the same bytes; both begin at multiples of a page. */
+    /* Whether two ranges hold the same bytes; both begin at multiples of 16. */
     int (*same)(void *state, uint64_t a, uint64_t b, uint64_t bytes, bool *ret, kgrade_error *err);
     /* What the outputs of a case held before the replay, into memory for all of it. */
     int (*poison)(void *state, const struct task *task, const struct judge_case *c, uint64_t to,

@@ -12,6 +12,7 @@ Python is asked for:
 
 import copy
 import ctypes
+import gc
 import importlib.util
 import inspect
 import json
@@ -33,6 +34,7 @@ DONE, CHECK_RIGHT, CHECK_WRONG, CHECK_NONE = 1, 2, 3, 4
 TORCH_TYPES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "f8e4m3",
                "float8_e5m2": "f8e5m2", "int8": "i8", "uint8": "u8", "int32": "i32", "int64": "i64", "bool": "bool"}
 NUMPY_TYPES = {name: kind for name, kind in TORCH_TYPES.items() if name != "bfloat16" and not name.startswith("float8")}
+ARENA_DEVICE = "cuda:0"  # whichever one a task has made the current one
 FLOATS = {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"}
 NEAR_ELEMENTS = 1 << 24  # that are compared at a time: differences in double precision take several times the arrays' memory
 SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1, "i8": 1, "u8": 1, "i32": 4, "i64": 8, "bool": 1}
@@ -121,7 +123,7 @@ class Torch:
         """The memory itself: arrays of gigabytes are not copied on the way to a card."""
         size = n * SIZES[kind]
         if place.on_device:
-            return self.torch.as_tensor(View(place.address, size), device=self.device).view(self.types[kind])
+            return self.torch.as_tensor(View(place.address, size), device=ARENA_DEVICE).view(self.types[kind])
         return self.torch.frombuffer((ctypes.c_char * size).from_address(place.address), dtype=self.types[kind])
 
     def reaches(self, place):
@@ -136,23 +138,29 @@ class Torch:
         else:
             place.store(flat.data_ptr(), flat.numel() * flat.element_size())
 
-    def read(self, place, kind, shape):
+    def read(self, place, kind, shape, wanted):
         n = math.prod(shape)
         if n and self.reaches(place):
-            tensor = self.at(place, kind, n).reshape(shape)
-            return tensor.clone() if tensor.device.type == self.device else tensor.to(self.device)
+            view = self.at(place, kind, n).reshape(shape)
+            there = view.to(self.device)  # before it is widened: the host would do that slowly, and send twice the bytes
+            return there.to(self.types[wanted], copy=there is view)
         tensor = self.torch.empty(shape, dtype=self.types[kind], device=self.device)
         if n:
             place.fetch(tensor.data_ptr(), n * SIZES[kind])
-        return tensor
+        return tensor.to(self.types[wanted])
 
     def zeros(self, kind, shape):
         return self.torch.zeros(shape, dtype=self.types[kind], device=self.device)
 
     def settle(self):
         """What was queued has ended: others look at it next."""
-        if self.device == "cuda":
+        if self.device == "cuda" and self.torch.cuda.is_initialized():
             self.torch.cuda.synchronize()
+
+    def make_room(self):
+        """What is kept of freed memory is for others from now on."""
+        if self.device == "cuda" and self.torch.cuda.is_initialized():
+            self.torch.cuda.empty_cache()
 
     def widen(self, tensor, is_float):
         return tensor.detach().to(self.torch.float64 if is_float else self.torch.int64)
@@ -211,10 +219,10 @@ class Numpy:
         flat = self.numpy.ascontiguousarray(array)
         place.store(flat.ctypes.data, flat.nbytes)
 
-    def read(self, place, kind, shape):
+    def read(self, place, kind, shape, wanted):
         array = self.numpy.empty(shape, dtype=self.name(kind))
         place.fetch(array.ctypes.data, array.nbytes)
-        return array
+        return array.astype(self.name(wanted), copy=False)
 
     def zeros(self, kind, shape):
         return self.numpy.zeros(shape, dtype=self.name(kind))
@@ -223,6 +231,9 @@ class Numpy:
         return next(name for name, known in NUMPY_TYPES.items() if known == kind)
 
     def settle(self):
+        pass
+
+    def make_room(self):
         pass
 
     def widen(self, array, is_float):
@@ -383,6 +394,15 @@ def words(error):
     return text
 
 
+def failure_of(what, error, otherwise):
+    """Want of memory is the device's fault, whoever was told of it: PyTorch's allocator, or a library that it calls."""
+    text = words(error)
+    if type(error).__name__ == "OutOfMemoryError" or "out of memory" in text.lower() or "ALLOC_FAILED" in text:
+        return Failure("judge_memory", f"The device's memory was too small for the task's {what}: {text}",
+                       "Make the task's largest case smaller, or use a card with more memory.")
+    return Failure("reference_failed", f"The task's {what} {otherwise} {text}", "Mend the task's Python.")
+
+
 class Problem:
     def __init__(self, about, files, device):
         """about: what task.json or problem.json says of the functions."""
@@ -394,7 +414,7 @@ class Problem:
         self.reference = self.find(about["reference"])
         self.check = self.find(about["check"]) if about.get("check") else None
         self.model = None
-        self.place = self.card()
+        self.card = self.find_card()
         self.is_placed = False
         try:
             parameters = inspect.signature(self.make).parameters.values()
@@ -427,7 +447,7 @@ class Problem:
                           "Name the functions as the file does.")
         return function
 
-    def card(self):
+    def find_card(self):
         """Where a generator's tensors are to be made that says nothing of it; None: in the host's memory."""
         torch = sys.modules.get("torch")
         if torch and self.arrays.known[0].device == "cuda" and hasattr(torch.device, "__enter__"):
@@ -438,30 +458,24 @@ class Problem:
         """What the generator gives.  A card draws gigabytes in milliseconds, and the host in seconds for each sample; a generator that
         does not take that (a generator of random numbers of the host's) is left where it is, from its first call on."""
         seed_everything(seed)
-        if not self.place:
+        if not self.card:
             return self.run("generator of inputs", self.make, **keywords)
         try:
-            with self.place:
+            with self.card:
                 data = self.make(**keywords)
             self.is_placed = True
             return data
         except BaseException as error:
             if self.is_placed:
-                raise self.raised("generator of inputs", error)
-        self.place = None
+                raise failure_of("generator of inputs", error, "raised")
+        self.card = None
         return self.made(seed, keywords)
-
-    def raised(self, what, error):
-        if type(error).__name__ == "OutOfMemoryError":
-            return Failure("judge_memory", f"The device's memory was too small for the task's {what}: {words(error)}",
-                           "Make the task's largest case smaller, or use a card with more memory.")
-        return Failure("reference_failed", f"The task's {what} raised {words(error)}", "Mend the task's Python.")
 
     def run(self, what, function, *arguments, **keywords):
         try:
             return function(*arguments, **keywords)
         except BaseException as error:
-            raise self.raised(what, error)
+            raise failure_of(what, error, "raised")
 
     def data(self, values, seed):
         seed %= self.about.get("seeds", LARGEST_SEED) + 1
@@ -509,6 +523,18 @@ class Problem:
 # --- what judge_bridge.c calls ---
 
 
+def outcome(work, *arguments):
+    """-> the answer, or None with what went wrong."""
+    try:
+        return work(*arguments), None
+    except Failure as failure:
+        told = failure
+    except BaseException as error:
+        told = failure_of("Python", error, "could not be run:")
+    told.__traceback__ = told.__context__ = None  # their frames hold arrays, and one of them holds `told`
+    return None, told
+
+
 class Judge:
     def __init__(self, library, device):
         self.library, self.device = library, device
@@ -516,18 +542,25 @@ class Judge:
         self.libraries = {}  # whose arrays the task's Python has made: by name
 
     def attempt(self, work, *arguments):
-        try:
-            answer = work(*arguments)
-            for library in self.problem.arrays.known if self.problem else ():
-                library.settle()
+        answer, told = outcome(work, *arguments)
+        _, unsettled = outcome(self.settle)
+        told = told or unsettled
+        if told is None:
             self.library.kgrade_python_answer(DONE if answer is None else answer)
             return
-        except Failure as failure:
-            told = failure
-        except BaseException as error:
-            told = Failure("reference_failed", f"The task's Python could not be run: {words(error)}", "Mend the task's Python.")
+        if told.code == "judge_memory":
+            outcome(self.make_room)
         message = "".join(c if c.isprintable() else " " for c in told.message)[:MAX_MESSAGE]
         self.library.kgrade_python_fail(told.code.encode(), message.encode("utf-8", "replace"), told.hint.encode())
+
+    def settle(self):
+        for library in self.problem.arrays.known if self.problem else ():
+            library.settle()
+
+    def make_room(self):
+        gc.collect()  # a task's own exceptions may hold arrays in a circle, too
+        for library in self.problem.arrays.known if self.problem else ():
+            library.make_room()
 
     def describe(self, text):
         self.attempt(self.describe_problem, text)
@@ -571,8 +604,8 @@ class Judge:
     def place(self, buffer):
         return Place(self.library, buffer["address"], buffer["on_device"])
 
-    def read(self, name, buffer):
-        return self.libraries[name].read(self.place(buffer), buffer["dtype"], buffer["shape"])
+    def read(self, name, buffer, wanted=None):
+        return self.libraries[name].read(self.place(buffer), buffer["dtype"], buffer["shape"], wanted or buffer["dtype"])
 
     def rebuild(self, request, double):
         """The data of a call, from the bytes of its inputs; what is only written begins as zeros."""
@@ -581,13 +614,11 @@ class Judge:
 
         def leaf(name):
             if name not in arrays:
-                library = self.libraries[name]
-                if name in request["inputs"]:
-                    array = self.read(name, request["inputs"][name])
-                else:
-                    buffer = request["outputs"][name]
-                    array = library.zeros(buffer["dtype"], buffer["shape"])
-                arrays[name] = (library.double(array) if double else array), library
+                library, is_given = self.libraries[name], name in request["inputs"]
+                buffer = request["inputs" if is_given else "outputs"][name]
+                kind = "f64" if double and buffer["dtype"] in FLOATS else buffer["dtype"]
+                array = self.read(name, buffer, kind) if is_given else library.zeros(kind, buffer["shape"])
+                arrays[name] = array, library
             return arrays[name]
 
         return build(variant["data"], leaf)

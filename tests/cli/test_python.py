@@ -267,7 +267,7 @@ class Foreign(Case):
         """On a card from the first call on, or never there."""
         problem, card, calls = load("problem"), Place(), []
         generator = problem.Problem.__new__(problem.Problem)
-        generator.is_placed, generator.place = False, card
+        generator.is_placed, generator.card = False, card
 
         def make(size, fails_there=False):
             calls.append((size, card.is_entered))

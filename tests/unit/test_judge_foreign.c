@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "grader/judge/foreign.h"
 #include "grader/judge/host.h"
-#include "grader/judge/on_device.h"
 #include "grader/task/values.h"
 #include "sandbox/base/cleanup.h"
 
@@ -43,8 +43,10 @@ static struct {
     /* The device, whose memory is the host's here. */
     bool on_device;
     uint8_t *kept;
-    size_t room;  /* pieces of memory that it has left */
-    size_t taken; /* that were not given back */
+    size_t room;      /* pieces of memory that it has left */
+    size_t taken;     /* that were not given back */
+    unsigned refuses; /* so many calls of the Python that need its memory */
+    unsigned trims;   /* when nothing was left on it */
 } scene;
 
 static float *at(const uint8_t *base, size_t buffer)
@@ -55,6 +57,12 @@ static float *at(const uint8_t *base, size_t buffer)
 static int refuse(kgrade_error *err)
 {
     snprintf(err->code, sizeof err->code, "reference_failed");
+    return -1;
+}
+
+static int no_memory(kgrade_error *err)
+{
+    snprintf(err->code, sizeof err->code, "judge_memory");
     return -1;
 }
 
@@ -69,6 +77,8 @@ static int inputs(const struct task *task, const struct judge_case *c, uint64_t 
 {
     (void)task, (void)c, (void)err;
     assert_int_equal(on_device, scene.on_device);
+    if (scene.refuses && scene.refuses--)
+        return no_memory(err);
     for (size_t i = 0; i < N; i++) {
         at(to, 0)[i] = (float)(seed + i + scene.drifts * scene.made);
         at(to, 1)[i] = (float)(10 * seed + i) + 0.5f;
@@ -262,10 +272,8 @@ static int arena(void *state, uint64_t bytes, uint64_t *ret, kgrade_error *err)
 static int take(void *state, uint64_t bytes, uint64_t *ret, kgrade_error *err)
 {
     (void)state;
-    if (scene.room == 0) {
-        snprintf(err->code, sizeof err->code, "judge_memory");
-        return -1;
-    }
+    if (scene.room == 0)
+        return no_memory(err);
     scene.room--;
     scene.taken++;
     uint8_t *memory = calloc(1, bytes);
@@ -279,6 +287,14 @@ static void give_back(void *state, uint64_t at)
     (void)state;
     scene.taken--;
     free((void *)(uintptr_t)at);
+}
+
+static int trim(void *state, kgrade_error *err)
+{
+    (void)state, (void)err;
+    assert_int_equal(scene.taken, 0);
+    scene.trims++;
+    return 0;
 }
 
 static int copy(void *state, uint64_t offset, uint64_t bytes, uint64_t to, kgrade_error *err)
@@ -329,8 +345,8 @@ static int fetch(uint64_t at, uint64_t bytes, void *to, kgrade_error *err)
     return 0;
 }
 
-static const struct judge_memory memory = {arena,  take,    give_back, copy, same,
-                                           poison, compare, store,     fetch};
+static const struct judge_memory memory = {arena, take,   give_back, trim,  copy,
+                                           same,  poison, compare,   store, fetch};
 
 static struct on_device device(void)
 {
@@ -428,6 +444,108 @@ static void test_a_device_without_room(void **state)
         assert_memory_equal(at(data, i), at(scene.data, i), N * sizeof(float));
 }
 
+/* A judge's samples of this case: none yet. */
+static struct foreign samples(struct snapshot *places)
+{
+    memset(places, 0, JUDGE_MAX_SNAPSHOTS * sizeof *places);
+    for (size_t i = 0; i < JUDGE_MAX_SNAPSHOTS; i++)
+        places[i].c = scene.c;
+    return (struct foreign){.device = device(), .snapshots = places};
+}
+
+static void assert_at_home(const struct snapshot *s)
+{
+    assert_int_equal(s->kept_whole, 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_memory_equal(at(s->data, i), at(scene.data, i), N * sizeof(float));
+}
+
+/* Two samples are there when the judging of one finds no room: both move, and the next one stays on the host. */
+static void test_samples_move_to_the_host(void **state)
+{
+    (void)state;
+    struct snapshot s[JUDGE_MAX_SNAPSHOTS];
+    struct foreign f = samples(s);
+    struct comparison comparisons[TASK_MAX_PARAMS];
+    bool decided = false, right = false;
+    kgrade_error err;
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(foreign_keep(&f, &s[i], &err), 0);
+    assert_int_equal(scene.taken, 2);
+    scene.room = 1;
+    assert_int_equal(foreign_compare(&f, &s[1], comparisons, &decided, &right, &err), 0);
+    assert_at_home(&s[0]);
+    assert_at_home(&s[1]);
+    assert_int_equal(scene.trims, 1);
+
+    scene.room = SIZE_MAX;
+    assert_int_equal(foreign_keep(&f, &s[2], &err), 0);
+    assert_true(s[2].kept_whole == 0 && s[2].data == NULL);
+    assert_int_equal(foreign_fill(&f, &scene.c, &err), 0); /* in the arena as before */
+    assert_int_equal(scene.trims, 1);
+    free(s[0].data);
+    free(s[1].data);
+}
+
+static void test_a_sample_that_cannot_be_kept(void **state)
+{
+    (void)state;
+    struct snapshot s[JUDGE_MAX_SNAPSHOTS];
+    struct foreign f = samples(s);
+    kgrade_error err;
+    scene.room = 1;
+    assert_int_equal(foreign_keep(&f, &s[0], &err), 0);
+    assert_true(s[0].kept_whole);
+    assert_int_equal(foreign_keep(&f, &s[1], &err), 0);
+    assert_at_home(&s[0]);
+    assert_true(s[1].kept_whole == 0 && s[1].data == NULL);
+    assert_int_equal(scene.trims, 1);
+    free(s[0].data);
+}
+
+/* The generator has no room beside what is kept: it is asked again when that has moved, and once only. */
+static void test_inputs_are_made_again(void **state)
+{
+    (void)state;
+    struct snapshot s[JUDGE_MAX_SNAPSHOTS];
+    struct foreign f = samples(s);
+    kgrade_error err = {.code = ""};
+    assert_int_equal(foreign_keep(&f, &s[0], &err), 0);
+    scene.refuses = 1;
+    scene.made = 0;
+    assert_int_equal(foreign_fill(&f, &scene.c, &err), 0);
+    assert_int_equal(scene.made, 1);
+    assert_at_home(&s[0]);
+    scene.refuses = 2;
+    assert_int_equal(foreign_fill(&f, &scene.c, &err), -1);
+    assert_string_equal(err.code, "judge_memory");
+    assert_int_equal(scene.refuses, 0);
+    free(s[0].data);
+}
+
+/* What else goes wrong is told, and moves nothing. */
+static void test_other_failures_move_nothing(void **state)
+{
+    (void)state;
+    struct snapshot s[JUDGE_MAX_SNAPSHOTS];
+    struct foreign f = samples(s);
+    struct comparison comparisons[TASK_MAX_PARAMS];
+    bool decided = false, right = false;
+    kgrade_error err = {.code = ""};
+    assert_int_equal(foreign_keep(&f, &s[0], &err), 0);
+    scene.fails = true;
+    assert_int_equal(foreign_compare(&f, &s[0], comparisons, &decided, &right, &err), -1);
+    assert_string_equal(err.code, "reference_failed");
+    assert_true(s[0].kept_whole && !s[0].data && !f.no_room);
+    assert_int_equal(scene.trims, 0);
+    scene.fails = false;
+    scene.kept = (uint8_t *)(uintptr_t)s[0].kept_whole;
+    scene.has_check = scene.check_says = true;
+    assert_int_equal(foreign_compare(&f, &s[0], comparisons, &decided, &right, &err), 0);
+    assert_true(s[0].kept_whole && decided && right && comparison_passes(&comparisons[2]));
+    on_device_drop(&f.device, s[0].kept_whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +558,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_device_judges_as_the_host_does, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_inputs_are_made_in_the_arena, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_device_without_room, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_samples_move_to_the_host, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_sample_that_cannot_be_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_inputs_are_made_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_failures_move_nothing, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

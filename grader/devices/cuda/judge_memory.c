@@ -1,6 +1,7 @@
 /*
- * The task's Python works on a stream of its own, and waits for it before it answers; all that is done here has ended when its function
- * returns.  So neither finds half of what the other does.
+ * The task's Python works on streams of its own (PyTorch's is the legacy default stream unless a task says otherwise, which the judge's
+ * does not wait for), and waits for the whole device before it answers; all that is done here has ended when its function returns.  So
+ * neither finds half of what the other does.
  */
 #include "judge_memory.h"
 
@@ -11,6 +12,7 @@ int device_memory_open(struct device_memory *ret, const struct driver_context *c
                        CUstream stream, const struct arena *arena, kgrade_error *err)
 {
     struct device_memory m = {.arena = arena, .stream = stream};
+    DRIVER_TRY(err, cuDeviceGetDefaultMemPool(&m.pool, context->device));
     if (kernels_open(&m.kernels, context, err) || comparer_open(&m.comparer, stream, err)) {
         device_memory_close(&m);
         return -1;
@@ -26,10 +28,10 @@ void device_memory_close(struct device_memory *m)
     *m = (struct device_memory){.arena = NULL};
 }
 
-static int check_range(const struct device_memory *m, uint64_t offset, uint64_t bytes,
-                       kgrade_error *err)
+int device_memory_check(const struct arena *arena, uint64_t offset, uint64_t bytes,
+                        kgrade_error *err)
 {
-    uint64_t room = arena_case_bytes(m->arena);
+    uint64_t room = arena_case_bytes(arena);
     if (offset > room || bytes > room - offset)
         return fail(err, "arena_failed", NULL, "The judge was to use memory outside the arena.");
     return 0;
@@ -38,7 +40,7 @@ static int check_range(const struct device_memory *m, uint64_t offset, uint64_t 
 int device_memory_arena(const struct device_memory *m, uint64_t bytes, uint64_t *ret,
                         kgrade_error *err)
 {
-    if (check_range(m, 0, bytes, err))
+    if (device_memory_check(m->arena, 0, bytes, err))
         return -1;
     *ret = arena_buffers(m->arena);
     return 0;
@@ -73,10 +75,18 @@ void device_memory_give_back(const struct device_memory *m, uint64_t at)
         cuMemFreeAsync(at, m->stream);
 }
 
+int device_memory_trim(const struct device_memory *m, kgrade_error *err)
+{
+    DRIVER_TRY(err,
+               cuStreamSynchronize(m->stream)); /* what is not given back yet cannot be freed */
+    DRIVER_TRY(err, cuMemPoolTrimTo(m->pool, 0));
+    return 0;
+}
+
 int device_memory_copy(const struct device_memory *m, uint64_t offset, uint64_t bytes, uint64_t to,
                        kgrade_error *err)
 {
-    if (check_range(m, offset, bytes, err))
+    if (device_memory_check(m->arena, offset, bytes, err))
         return -1;
     if (bytes == 0)
         return 0;
@@ -89,7 +99,7 @@ int device_memory_poison(const struct device_memory *m, const struct task *task,
                          const struct judge_case *c, uint64_t to, kgrade_error *err)
 {
     struct launch_target target = {.stream = m->stream};
-    if (inputs_queue(&m->kernels, &target, to, task, &c->layout, c->seed, c->poison, err))
+    if (inputs_queue_around(&m->kernels, &target, to, task, &c->layout, c->poison, err))
         return -1;
     DRIVER_TRY(err, cuStreamSynchronize(m->stream));
     return 0;
