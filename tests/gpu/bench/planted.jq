@@ -1,8 +1,8 @@
 # A profile of planted.cu (kgrade profile --json | jq -rf planted.jq): what was planted, and what it was attributed as.
 #
-# Expected of the calls is what the candidate's own clock says, attributed what the profile says of the calls that it has noted
-# there; of both, per call of the candidate, is taken off what noting is known to add by the profile's own calibration.  Means, since
-# they add up.  What a spin adds to what it was told is known from the median of the one of 5 us.
+# Expected of the calls is what the candidate's own clock says of calls in which nothing is noted; attributed what the profile says of
+# the calls that it has noted, less what noting is known to add by the profile's own calibration.  Means, since they add up.  What
+# a spin adds to what it was told is known from the median of the one of 5 us.
 def spin_ns: 5000;
 
 (.reason // empty | "no profile: \(.message)" | error),
@@ -16,8 +16,7 @@ def spin_ns: 5000;
   # The calls that are directly in a range have the layer of their group around them, which is not noted.
   def calls($range): below($range) | select(.range | startswith("api."));
   def outer($range): below($range) | select(.path[-1] == $range);
-  def clock_ns($what): only("clock." + $what).mean - (only("planted.spin").median - spin_ns)
-      - $complete * sum(calls("planted." + $what) | .count);
+  def clock_ns($what): only("clock." + $what).mean - (only("planted.spin").median - spin_ns);
   def attributed_ns($what): sum(outer("planted." + $what) | .count * (.mean - $leaf + $complete))
       - $complete * sum(calls("planted." + $what) | .count);
   def number($what; $function): sum(calls("planted." + $what) | select(.range | startswith("api." + $function)) | .count);
