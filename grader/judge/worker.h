@@ -1,6 +1,6 @@
 /*
  * The judge: a process that computes what the answer should have been and compares.  No candidate code, host or device,
- * ever runs in it; the arena is mapped read-only; outputs are bytes to be compared.
+ * ever runs in it; the arena is mapped read-only, but where a foreign task's inputs are made in it; outputs are bytes to be compared.
  *
  * Messages (wire.h), grader -> judge, one answer each:
  *   {"op":"open","task":TEXT} + arena descriptor   -> {"ok":true}
