@@ -122,11 +122,6 @@ static int prepare(struct compare *c, enum side side)
 
 /* --- the kernels --- */
 
-static double resolution_ns(const struct compare *c)
-{
-    return json_number_value(json_object_get(c->sides[B].replay.info, "resolution_ns"));
-}
-
 static int open_pair(struct compare *c)
 {
     const struct compare_request *r = c->request;
@@ -139,7 +134,7 @@ static int open_pair(struct compare *c)
             : replay_open(c->engine, r->device, r->task, c->cases, c->n_cases, a, &c->finding))
         return -1;
     if (r->device->shares_arena &&
-        floor_difference(b, a, resolution_ns(c), &c->floor_difference_ns, &c->finding))
+        floor_difference(b, a, replay_resolution_ns(b), &c->floor_difference_ns, &c->finding))
         return -1;
     if (!r->device->shares_arena && (replay_confine(a, &c->sides[A].code, &c->finding) ||
                                      replay_confine(b, &c->sides[B].code, &c->finding)))
@@ -233,7 +228,7 @@ static int sample(struct compare *c, size_t i, unsigned pair)
                                              .judge = &c->judge,
                                              .cold = roofline_is_cold(b->info),
                                              .bendable = r->device->runs_in_replayer,
-                                             .resolution_ns = resolution_ns(c),
+                                             .resolution_ns = replay_resolution_ns(b),
                                              .floor_difference_ns = c->floor_difference_ns};
     if (stop_if_cancelled(c, "judging", pair * c->n_cases + i, c->n_pairs * c->n_cases) ||
         replay_load(b, r->task, &c->cases[i], &c->finding) || load_a(c, i) ||

@@ -118,18 +118,17 @@ static int sample_both(struct grade *g, struct replay *again, struct sampling *r
     options.max_samples = AGAIN_SAMPLES;
     options.max_seconds = AGAIN_SECONDS;
     options.precision = AGAIN_PRECISION;
-    const struct sampling_request request = {
-        .options = &options,
-        .task = g->task,
-        .task_case = c,
-        .candidate = &g->candidate,
-        .baseline = again,
-        .judge = &g->judge,
-        .cold = roofline_is_cold(g->candidate.info),
-        .bendable = g->device->runs_in_replayer,
-        .resolution_ns = json_number_value(json_object_get(g->candidate.info, "resolution_ns")),
-        .decide = decide_early,
-        .data = g};
+    const struct sampling_request request = {.options = &options,
+                                             .task = g->task,
+                                             .task_case = c,
+                                             .candidate = &g->candidate,
+                                             .baseline = again,
+                                             .judge = &g->judge,
+                                             .cold = roofline_is_cold(g->candidate.info),
+                                             .bendable = g->device->runs_in_replayer,
+                                             .resolution_ns = replay_resolution_ns(&g->candidate),
+                                             .decide = decide_early,
+                                             .data = g};
     return replay_load(&g->candidate, g->task, c, f) || sampling_run(&request, ret, f) ? -1 : 0;
 }
 

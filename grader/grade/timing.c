@@ -211,11 +211,6 @@ static int decide_early(void *data, const json_int_t *snapshots, size_t n, struc
     return decide(d->g, d->r, snapshots, n);
 }
 
-static double resolution_ns(const struct grade *g)
-{
-    return json_number_value(json_object_get(g->candidate.info, "resolution_ns"));
-}
-
 /* `rounds` NULL: all samples are of this pair of replayers.  Devices whose kernels run in the replayer, which are sampled in
  * rounds, have no batches to check. */
 static int sample_case(struct grade *g, struct case_result *r, struct rounds *rounds)
@@ -230,7 +225,7 @@ static int sample_case(struct grade *g, struct case_result *r, struct rounds *ro
                                              .judge = &g->judge,
                                              .cold = roofline_is_cold(g->candidate.info),
                                              .bendable = g->device->runs_in_replayer,
-                                             .resolution_ns = resolution_ns(g),
+                                             .resolution_ns = replay_resolution_ns(&g->candidate),
                                              .floor_difference_ns = g->floor_difference_ns,
                                              .decide = decide_early,
                                              .data = &deciding};
@@ -383,7 +378,7 @@ static int open_baseline_beside(struct grade *g)
     int result = baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info,
                               &baseline, &g->finding) ||
                  replay_open_beside(g->engine, g->task, &g->candidate, &g->baseline, &g->finding) ||
-                 floor_difference(&g->candidate, &g->baseline, resolution_ns(g),
+                 floor_difference(&g->candidate, &g->baseline, replay_resolution_ns(&g->candidate),
                                   &g->floor_difference_ns, &g->finding) ||
                  replay_give(&g->baseline, &baseline->recording, &g->finding) || open_judge(g);
     g->step_ns[STEP_TIME_BASELINE] = io_now() - start;

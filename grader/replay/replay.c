@@ -264,6 +264,11 @@ const char *replay_target(const struct replay *replay)
     return target ? target : "";
 }
 
+double replay_resolution_ns(const struct replay *replay)
+{
+    return json_number_value(json_object_get(replay->info, "resolution_ns"));
+}
+
 void replay_close(struct replay *r)
 {
     worker_end(&r->worker);

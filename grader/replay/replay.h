@@ -87,6 +87,9 @@ int replay_batch(struct replay *replay, size_t n, uint64_t seed, uint64_t poison
 /* What to compile for, or "". */
 const char *replay_target(const struct replay *replay);
 
+/* The smallest step of the clock of its stamps. */
+double replay_resolution_ns(const struct replay *replay);
+
 /* New reference, or NULL with the finding filled. */
 json_t *replay_ask(struct replay *replay, const char *op, struct finding *finding);
 
