@@ -162,6 +162,7 @@ static void print_notes(const json_t *report)
     const char *clock = view_string(report, "clock");
     double leaf = view_number(report, "calibration.warm.leaf_ns");
     double complete = view_number(report, "calibration.warm.complete_ns");
+    double call = view_number(report, "calibration.warm.call_complete_ns");
     double launches = view_number(report, "calls.warm_launches");
     if (!clock || !isfinite(leaf))
         return;
@@ -173,6 +174,8 @@ static void print_notes(const json_t *report)
                text_time(view_number(report, "host.per_launch_ns")).text);
     printf(".\nAn empty range reads as %s and costs what is around it %s (clock: %s)",
            text_time(leaf).text, text_time(complete).text, clock);
+    if (call > complete)
+        printf(", a call of the API %s", text_time(call).text);
     printf("; * marks ranges for which that is a tenth or more.\n"
            "end_to_end is of whole calls in blocks of %.0f with nothing noted: not to be compared "
            "by subtraction.\n",

@@ -33,11 +33,20 @@ static bool read_number(const json_t *object, const char *key, double least, dou
     return json_is_number(value) && isfinite(*ret) && *ret >= least && *ret <= most;
 }
 
-static bool read_cost(const json_t *json, const char *key, struct collector_cost *ret)
+static bool read_costs(const json_t *json, const char *key, struct collector_costs *ret)
 {
-    const json_t *cost = json_object_get(json, key);
-    return read_number(cost, "leaf_ns", -MAX_TICK_NS, MAX_TICK_NS, &ret->leaf_ns) &&
-           read_number(cost, "complete_ns", -MAX_TICK_NS, MAX_TICK_NS, &ret->complete_ns);
+    const json_t *costs = json_object_get(json, key);
+    const struct {
+        const char *key;
+        double *ret;
+    } numbers[] = {{"leaf_ns", &ret->range.leaf_ns},
+                   {"complete_ns", &ret->range.complete_ns},
+                   {"call_leaf_ns", &ret->call.leaf_ns},
+                   {"call_complete_ns", &ret->call.complete_ns}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!read_number(costs, numbers[i].key, -MAX_TICK_NS, MAX_TICK_NS, numbers[i].ret))
+            return false;
+    return true;
 }
 
 static int read_times(const json_t *list, struct answer *ret, kgrade_error *err)
@@ -113,8 +122,8 @@ int answer_read(const struct wire_message *message, struct answer *ret, kgrade_e
         !read_number(json, "tick_ns", 1e-6, MAX_TICK_NS, &ret->tick_ns))
         return tampered("clock", err);
     if (!read_number(json, "calls", 1, ANSWER_MAX_CALLS, &calls) ||
-        !read_number(json, "block", 1, calls, &block) || !read_cost(json, "before", &ret->before) ||
-        !read_cost(json, "after", &ret->after))
+        !read_number(json, "block", 1, calls, &block) ||
+        !read_costs(json, "before", &ret->before) || !read_costs(json, "after", &ret->after))
         return tampered("counts", err);
     ret->calls = (unsigned)calls;
     ret->block = (unsigned)block;
@@ -127,6 +136,7 @@ int answer_read(const struct wire_message *message, struct answer *ret, kgrade_e
 
 bool answer_drifted(const struct answer *a)
 {
-    double change = fabs(a->after.complete_ns - a->before.complete_ns);
-    return change > DRIFT_NS && change > DRIFT * fabs(a->before.complete_ns);
+    double before = a->before.range.complete_ns;
+    double change = fabs(a->after.range.complete_ns - before);
+    return change > DRIFT_NS && change > DRIFT * fabs(before);
 }

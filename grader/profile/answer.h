@@ -12,7 +12,7 @@ struct answer {
     const char *clock;
     double tick_ns;
     unsigned calls, block;
-    struct collector_cost before, after;
+    struct collector_costs before, after;
     double *end_to_end; /* owned */
     size_t n_end_to_end;
     const char **names; /* owned list of texts of the message */

@@ -399,29 +399,81 @@ static double nest(const char *text, unsigned n, struct ring *ring, size_t at)
     return (double)(ring->events[ring->n - 1].ticks - ring->events[at].ticks);
 }
 
+/* How long the ranges read that begin at this entry of the log and lie side by side: the median. */
+static double median_range(const struct ring *ring, size_t at)
+{
+    double lengths[CALIBRATION_RANGES];
+    for (unsigned i = 0; i < CALIBRATION_RANGES; i++)
+        lengths[i] = (double)(ring->events[at + 2 * i + 1].ticks - ring->events[at + 2 * i].ticks);
+    return median(lengths, CALIBRATION_RANGES);
+}
+
+/* Whether the calling thread's log has room for what is noted while it is calibrated. */
+static bool has_room(const struct ring *ring)
+{
+    return own == ring && ring->room - ring->n >= 2 * CALIBRATION_RANGES + 2;
+}
+
+static void conclude(double *leaf, double *complete, struct collector_cost *ret)
+{
+    double tick_ns = collector_tick_ns();
+    ret->leaf_ns = median(leaf, CALIBRATION_ROUNDS) * tick_ns;
+    ret->complete_ns = median(complete, CALIBRATION_ROUNDS) * tick_ns;
+}
+
 void collector_calibrate(struct collector_cost *ret)
 {
     static const char text[] = "kgrade.calibration";
     double complete[CALIBRATION_ROUNDS], leaf[CALIBRATION_ROUNDS];
     struct ring *ring = &collector.rings[0];
-    size_t at = ring->n, needed = 2 * CALIBRATION_RANGES + 2;
+    size_t at = ring->n;
     bool was_active = collector_is_active();
     *ret = (struct collector_cost){0};
-    if (own != ring || ring->room - at < needed)
+    if (!has_room(ring))
         return;
     collector_resume();
     for (unsigned r = 0; r < CALIBRATION_ROUNDS; r++) {
-        double leaves[CALIBRATION_RANGES];
         double outer = nest(text, CALIBRATION_RANGES, ring, at);
-        for (unsigned i = 0; i < CALIBRATION_RANGES; i++)
-            leaves[i] =
-                (double)(ring->events[at + 2 * i + 2].ticks - ring->events[at + 2 * i + 1].ticks);
-        leaf[r] = median(leaves, CALIBRATION_RANGES);
+        leaf[r] = median_range(ring, at + 1);
         complete[r] = (outer - nest(text, 0, ring, at)) / CALIBRATION_RANGES;
     }
     atomic_store(&collector_active, was_active);
     ring->n = at;
-    double tick_ns = collector_tick_ns();
-    ret->leaf_ns = median(leaf, CALIBRATION_ROUNDS) * tick_ns;
-    ret->complete_ns = median(complete, CALIBRATION_ROUNDS) * tick_ns;
+    conclude(leaf, complete, ret);
+}
+
+/* The ticks of one of CALIBRATION_RANGES calls. */
+static double time_calls(const struct collector_calls *calls)
+{
+    uint64_t start = ticks();
+    for (unsigned i = 0; i < CALIBRATION_RANGES; i++)
+        calls->call(calls->data);
+    return (double)(ticks() - start) / CALIBRATION_RANGES;
+}
+
+void collector_calibrate_calls(const struct collector_calls *calls, struct collector_cost *ret)
+{
+    double complete[CALIBRATION_ROUNDS], leaf[CALIBRATION_ROUNDS], alone[CALIBRATION_ROUNDS];
+    struct ring *ring = &collector.rings[0];
+    size_t at = ring->n;
+    *ret = (struct collector_cost){0};
+    if (!has_room(ring))
+        return;
+    for (unsigned r = 0; r < CALIBRATION_ROUNDS; r++)
+        alone[r] = time_calls(calls);
+    double alone_ticks = median(alone, CALIBRATION_ROUNDS);
+    calls->watch(calls->data, true);
+    collector_resume();
+    bool complete_log = true;
+    for (unsigned r = 0; r < CALIBRATION_ROUNDS && complete_log; r++) {
+        ring->n = at;
+        complete[r] = time_calls(calls) - alone_ticks;
+        complete_log = ring->n == at + 2 * CALIBRATION_RANGES;
+        leaf[r] = complete_log ? median_range(ring, at) - alone_ticks : 0;
+    }
+    collector_pause();
+    calls->watch(calls->data, false);
+    ring->n = at;
+    if (complete_log)
+        conclude(leaf, complete, ret);
 }

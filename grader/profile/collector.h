@@ -79,4 +79,17 @@ struct collector_cost {
 };
 void collector_calibrate(struct collector_cost *ret);
 
+/* The same of calls of a device's API, which somebody else reports to the collector at a cost of its own. */
+struct collector_calls {
+    void (*watch)(void *data, bool on); /* whether calls are reported */
+    void (*call)(void *data);           /* one call, that leaves one range */
+    void *data;
+};
+void collector_calibrate_calls(const struct collector_calls *calls, struct collector_cost *ret);
+
+/* Both, in one process. */
+struct collector_costs {
+    struct collector_cost range, call;
+};
+
 #endif

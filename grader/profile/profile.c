@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "profile.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,20 +140,22 @@ static int take_ranges(struct profile *p, const char *phase, const struct answer
     return 0;
 }
 
-/* The larger of what was measured before and after. */
-static double observer(const struct answer *a)
+/* What was so far, or more where more was measured before or after the phase. */
+static void add_observer(const struct answer *a, struct rows_observer *to)
 {
-    double before = a->before.complete_ns, after = a->after.complete_ns;
-    double cost = before > after ? before : after;
-    return cost > 0 ? cost : 0;
+    to->range_ns =
+        fmax(to->range_ns, fmax(a->before.range.complete_ns, a->after.range.complete_ns));
+    to->call_ns = fmax(to->call_ns, fmax(a->before.call.complete_ns, a->after.call.complete_ns));
 }
 
 static void keep_calibration(struct profile *p, const char *phase, const struct answer *a)
 {
-    json_object_set_new(p->calibration, phase,
-                        json_pack("{s:f, s:f, s:f, s:b}", "leaf_ns", a->before.leaf_ns,
-                                  "complete_ns", a->before.complete_ns, "complete_after_ns",
-                                  a->after.complete_ns, "drifted", answer_drifted(a)));
+    json_object_set_new(
+        p->calibration, phase,
+        json_pack("{s:f, s:f, s:f, s:f, s:f, s:b}", "leaf_ns", a->before.range.leaf_ns,
+                  "complete_ns", a->before.range.complete_ns, "complete_after_ns",
+                  a->after.range.complete_ns, "call_leaf_ns", a->before.call.leaf_ns,
+                  "call_complete_ns", a->before.call.complete_ns, "drifted", answer_drifted(a)));
     p->clock = strcmp(a->clock, "tsc") ? "monotonic" : "tsc";
 }
 
@@ -193,9 +196,9 @@ static int blame_memory(struct profile *p, const kgrade_error *err)
 
 /* Rows only where every range of the phase nests. */
 static int write_rows(struct profile *p, struct rows *rows, const char *phase,
-                      const char *population, double observer_ns)
+                      const char *population, const struct rows_observer *observer)
 {
-    if (!p->mistakes && rows_write(rows, &p->common, phase, population, observer_ns, p->rows))
+    if (!p->mistakes && rows_write(rows, &p->common, phase, population, observer, p->rows))
         return finding_set(&p->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "There is no memory for a report.");
     return 0;
@@ -221,7 +224,7 @@ static int cold(struct profile *p)
     cleanup_rows struct rows *rows = rows_new();
     kgrade_error err = {.code = ""};
     unsigned n = p->options.processes;
-    double observer_ns = 0;
+    struct rows_observer observer = {0};
     p->mistakes = 0;
     for (unsigned i = 0; rows && i < n; i++) {
         cleanup_message struct wire_message message = {.fd = -1};
@@ -229,8 +232,7 @@ static int cold(struct profile *p)
         if (stop_if_cancelled(p, "profiling", i, n + 1) ||
             run_process(p, "cold", &message, &answer))
             return -1;
-        double cost = observer(&answer);
-        observer_ns = cost > observer_ns ? cost : observer_ns;
+        add_observer(&answer, &observer);
         if (take_ranges(p, "cold", &answer, rows, &err))
             return blame_memory(p, &err);
         p->cold_calls += answer.calls;
@@ -239,7 +241,7 @@ static int cold(struct profile *p)
         return finding_set(&p->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "There is no memory for ranges.");
     p->cold_launches = rows_launches(rows);
-    return write_rows(p, rows, "cold", ROWS_COLD_POPULATION, observer_ns);
+    return write_rows(p, rows, "cold", ROWS_COLD_POPULATION, &observer);
 }
 
 static int warm(struct profile *p)
@@ -260,7 +262,9 @@ static int warm(struct profile *p)
     p->warm_calls = a.calls;
     p->block = a.block;
     p->warm_launches = rows_launches(rows);
-    if (write_rows(p, rows, "warm", ROWS_WARM_POPULATION, observer(&a)))
+    struct rows_observer observer = {0};
+    add_observer(&a, &observer);
+    if (write_rows(p, rows, "warm", ROWS_WARM_POPULATION, &observer))
         return -1;
     if (!a.n_end_to_end)
         return 0;

@@ -21,6 +21,7 @@ struct layer {
     uint64_t hash; /* of the name */
     size_t parent; /* index, smaller than its own, or NO_LAYER */
     bool function; /* of the API: its parent is its group */
+    bool api;      /* calls of the API are among what it counts */
     size_t thread, depth;
     double *inclusive, *self;
     size_t n, room;
@@ -142,9 +143,12 @@ static void merge(const struct spans *spans, const struct span_logs *logs, const
     }
 }
 
-static bool add_one(struct rows *rows, size_t layer, double inclusive, double self)
+static bool add_one(struct rows *rows, size_t layer, bool api, double inclusive, double self)
 {
-    return layer != NO_LAYER && add_sample(&rows->layers[layer], inclusive, self);
+    if (layer == NO_LAYER)
+        return false;
+    rows->layers[layer].api |= api;
+    return add_sample(&rows->layers[layer], inclusive, self);
 }
 
 static int add_all(struct rows *rows, const struct spans *spans, const struct span_logs *logs,
@@ -154,18 +158,20 @@ static int add_all(struct rows *rows, const struct spans *spans, const struct sp
         const struct span *s = &spans->list[i];
         double inclusive = (double)s->inclusive * tick_ns;
         double self = (double)span_self(s) * tick_ns;
+        bool api = s->domain == LOG_DOMAIN_API;
         w->layers[i] = w->layers[w->into[i]];
         if (w->into[i] == i) {
             size_t around = s->parent == SPAN_NONE ? NO_LAYER : w->layers[s->parent];
             w->layers[i] = layer_of(rows, around, false, w->names[i], thread);
-            if (!add_one(rows, w->layers[i], inclusive, self + (double)w->extra[i] * tick_ns))
+            if (!add_one(rows, w->layers[i], api, inclusive, self + (double)w->extra[i] * tick_ns))
                 return -1;
         }
-        if (s->domain != LOG_DOMAIN_API)
+        if (!api)
             continue;
         const char *function = s->name < logs->n_names ? logs->names[s->name] : "?";
         rows->launches += groups_is_launch(function);
-        if (!add_one(rows, layer_of(rows, w->layers[i], true, function, thread), inclusive, self))
+        if (!add_one(rows, layer_of(rows, w->layers[i], true, function, thread), true, inclusive,
+                     self))
             return -1;
     }
     return 0;
@@ -232,7 +238,7 @@ struct writing {
     struct rows *rows;
     const struct rows_common *common;
     const char *phase, *population;
-    double observer_ns;
+    const struct rows_observer *observer;
     json_t *path; /* of what is being written */
     json_t *to;
 };
@@ -241,11 +247,12 @@ static int write_layer(const struct writing *w, const struct layer *l)
 {
     double *samples[] = {l->inclusive, l->self};
     static const char *const metrics[] = {"inclusive", "self"};
+    double observer_ns = l->api ? w->observer->call_ns : w->observer->range_ns;
     json_auto_t *path = json_copy(w->path);
     for (size_t i = 0; i < 2; i++)
         if (json_array_append_new(w->to, rows_one(w->common, w->phase, l->name, metrics[i], l->n,
                                                   samples[i], l->n, w->population, l->thread,
-                                                  w->observer_ns, path)))
+                                                  observer_ns, path)))
             return -1;
     return 0;
 }
@@ -269,9 +276,9 @@ static int write_below(const struct writing *w, size_t parent, bool functions)
 }
 
 int rows_write(struct rows *rows, const struct rows_common *common, const char *phase,
-               const char *population, double observer_ns, json_t *to)
+               const char *population, const struct rows_observer *observer, json_t *to)
 {
     json_auto_t *path = json_array();
-    const struct writing w = {rows, common, phase, population, observer_ns, path, to};
+    const struct writing w = {rows, common, phase, population, observer, path, to};
     return write_below(&w, NO_LAYER, false);
 }

@@ -42,10 +42,15 @@ int rows_add(struct rows *rows, const struct spans *spans, const struct span_log
 /* Launches of kernels among what was added. */
 size_t rows_launches(const struct rows *rows);
 
+/* What noting adds to the time of whatever is around: a range that the candidate named, or a call of the API. */
+struct rows_observer {
+    double range_ns, call_ns;
+};
+
 /* Appends a row of each kind to the array, each range before what is in it, functions of the API right behind their group,
  * else in the order in which they appeared. */
 int rows_write(struct rows *rows, const struct rows_common *common, const char *phase,
-               const char *population, double observer_ns, json_t *to);
+               const char *population, const struct rows_observer *observer, json_t *to);
 
 /* One row of other samples, which it sorts; n > 0.  path: the names of the ranges around it, the outermost first. */
 json_t *rows_one(const struct rows_common *common, const char *phase, const char *range,

@@ -129,38 +129,57 @@ static unsigned count_blocks(uint64_t budget_ns, uint64_t block_ns, double share
 
 struct figures {
     unsigned calls, block;
-    struct collector_cost before, after;
+    struct collector_costs before, after;
     json_t *end_to_end; /* owned */
 };
+
+static void report_calls(void *data, bool on)
+{
+    watch(data, on);
+}
+
+static void make_idle_call(void *data)
+{
+    const struct profile_target *t = data;
+    t->device->idle_call(t->state);
+}
+
+static void calibrate(const struct profile_target *t, struct collector_costs *ret)
+{
+    const struct collector_calls calls = {report_calls, make_idle_call, (void *)(uintptr_t)t};
+    collector_calibrate(&ret->range);
+    ret->call = ret->range;
+    if (t->device->idle_call)
+        collector_calibrate_calls(&calls, &ret->call);
+}
 
 static int cold(const struct profile_target *t, struct figures *f, kgrade_error *err)
 {
     uint64_t ns;
-    collector_calibrate(&f->before);
+    calibrate(t, &f->before);
     t->progress("first_call");
     watch(t, true);
     int failed = window(t, 1, true, &ns, err);
     watch(t, false);
-    collector_calibrate(&f->after);
+    calibrate(t, &f->after);
     f->calls = f->block = 1;
     return failed;
 }
 
-static int noted_blocks(const struct profile_target *t, unsigned blocks, struct figures *f,
-                        kgrade_error *err)
+/* A block in which nothing is noted, whose time is that of whole calls; then one in which ranges are. */
+static int two_blocks(const struct profile_target *t, struct figures *f, kgrade_error *err)
 {
     uint64_t ns;
-    int failed = 0;
-    collector_calibrate(&f->before);
+    if (window(t, f->block, false, &ns, err))
+        return -1;
+    json_array_append_new(f->end_to_end, json_real((double)ns / f->block));
     watch(t, true);
-    for (unsigned i = 0; i < blocks && !failed; i++)
-        failed = window(t, f->block, true, &ns, err);
+    int failed = window(t, f->block, true, &ns, err);
     watch(t, false);
-    collector_calibrate(&f->after);
     return failed;
 }
 
-/* First the time of whole calls, with nothing noted; then as many calls again with it: two populations. */
+/* Two populations, in turn: what changes meanwhile, a clock or another program, changes both. */
 static int warm(const struct profile_target *t, uint64_t budget_ns, struct figures *f,
                 kgrade_error *err)
 {
@@ -177,12 +196,12 @@ static int warm(const struct profile_target *t, uint64_t budget_ns, struct figur
         return -1;
     unsigned blocks = count_blocks(budget_ns, whole_ns, share * f->block);
     f->calls = blocks * f->block;
-    for (unsigned i = 0; i < blocks; i++) {
-        if (window(t, f->block, false, &ns, err))
+    calibrate(t, &f->before);
+    for (unsigned i = 0; i < blocks; i++)
+        if (two_blocks(t, f, err))
             return -1;
-        json_array_append_new(f->end_to_end, json_real((double)ns / f->block));
-    }
-    return noted_blocks(t, blocks, f, err);
+    calibrate(t, &f->after);
+    return 0;
 }
 
 /* --- the answer --- */
@@ -227,9 +246,11 @@ static int copy_logs(struct bytes *ret, kgrade_error *err)
     return 0;
 }
 
-static json_t *cost_json(const struct collector_cost *cost)
+static json_t *costs_json(const struct collector_costs *c)
 {
-    return json_pack("{s:f, s:f}", "leaf_ns", cost->leaf_ns, "complete_ns", cost->complete_ns);
+    return json_pack("{s:f, s:f, s:f, s:f}", "leaf_ns", c->range.leaf_ns, "complete_ns",
+                     c->range.complete_ns, "call_leaf_ns", c->call.leaf_ns, "call_complete_ns",
+                     c->call.complete_ns);
 }
 
 int profile_phase(const struct profile_target *target, const json_t *request, json_t **ret_json,
@@ -250,12 +271,12 @@ int profile_phase(const struct profile_target *target, const json_t *request, js
         json_decref(threads);
         return -1;
     }
-    *ret_json =
-        json_pack("{s:s, s:f, s:I, s:I, s:o, s:o, s:O, s:o, s:I, s:o}", "clock",
-                  collector_clock_name(), "tick_ns", collector_tick_ns(), "calls",
-                  (json_int_t)f.calls, "block", (json_int_t)f.block, "before", cost_json(&f.before),
-                  "after", cost_json(&f.after), "end_to_end", blocks, "threads", threads,
-                  "threads_lost", (json_int_t)collector_threads_lost(), "names", names_json());
+    *ret_json = json_pack("{s:s, s:f, s:I, s:I, s:o, s:o, s:O, s:o, s:I, s:o}", "clock",
+                          collector_clock_name(), "tick_ns", collector_tick_ns(), "calls",
+                          (json_int_t)f.calls, "block", (json_int_t)f.block, "before",
+                          costs_json(&f.before), "after", costs_json(&f.after), "end_to_end",
+                          blocks, "threads", threads, "threads_lost",
+                          (json_int_t)collector_threads_lost(), "names", names_json());
     return *ret_json ? 0 : fail(err, "out_of_memory", NULL, "There is no memory for an answer.");
 }
 

@@ -8,7 +8,7 @@
  *   {"op":"profile","dims":[..],"seed":"HEX","phase":"cold"|"warm","budget_ms":n}
  *        progress {"stage":"first_call"|"first_call_wait"|"warm"}
  *        -> {"ok":true,"clock":"tsc"|"monotonic","tick_ns":x,"calls":n,"block":n,
- *            "before":{"leaf_ns":x,"complete_ns":x},"after":{..},
+ *            "before":{"leaf_ns":x,"complete_ns":x,"call_leaf_ns":x,"call_complete_ns":x},"after":{..},
  *            "end_to_end":[ns..],                        averages of blocks of calls; warm only
  *            "threads":[{"events":n,"lost":n}..],"threads_lost":n,"names":[TEXT..]}
  *           + blob: the threads' logs (log.h), one after the other

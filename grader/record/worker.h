@@ -58,6 +58,9 @@ struct record_device {
      * the device's API are to be noted (profile/collector.h).  A device that exports the API itself notes them
      * there. */
     void (*profile)(void *state, bool on);
+    /* NULL: noting a call costs what noting any range costs.  A call of that API which does next to nothing and, while calls are
+     * noted, leaves one range. */
+    void (*idle_call)(void *state);
 
     void (*close)(void *state);
 };

@@ -13,7 +13,8 @@
 
 static const char good[] =
     "{\"ok\":true,\"clock\":\"tsc\",\"tick_ns\":0.5,\"calls\":4,\"block\":2,"
-    "\"before\":{\"leaf_ns\":10,\"complete_ns\":20},\"after\":{\"leaf_ns\":10,\"complete_ns\":40},"
+    "\"before\":{\"leaf_ns\":10,\"complete_ns\":20,\"call_leaf_ns\":30,\"call_complete_ns\":50},"
+    "\"after\":{\"leaf_ns\":10,\"complete_ns\":40,\"call_leaf_ns\":30,\"call_complete_ns\":60},"
     "\"end_to_end\":[100.5,200],\"threads\":[{\"events\":1,\"lost\":0},{\"events\":1,\"lost\":2}],"
     "\"threads_lost\":0,\"names\":[\"x\",\"y\"]}";
 

@@ -13,6 +13,7 @@
 
 #include "grader/profile/collector.h"
 #include "grader/profile/spans.h"
+#include "sandbox/base/io.h"
 
 #define USER LOG_DOMAIN_DEFAULT
 
@@ -268,6 +269,64 @@ static void test_calibration(void **state)
     assert_false(collector_is_active());
 }
 
+/* An API whose calls are reported at a cost. */
+struct reported {
+    bool on, silent;
+    unsigned changes;
+};
+
+static void wait_ns(uint64_t ns)
+{
+    uint64_t end = io_now() + ns;
+    while (io_now() < end)
+        ;
+}
+
+static void report(void *data, bool on)
+{
+    struct reported *r = data;
+    r->on = on;
+    r->changes++;
+}
+
+static void make_call(void *data)
+{
+    const struct reported *r = data;
+    if (r->on)
+        wait_ns(2000);
+    if (r->on && !r->silent)
+        collector_push(USER, "call");
+    wait_ns(1000);
+    if (r->on && !r->silent)
+        collector_pop(USER);
+    if (r->on)
+        wait_ns(2000);
+}
+
+static void test_calibration_of_calls(void **state)
+{
+    (void)state;
+    struct reported r = {.on = false};
+    const struct collector_calls calls = {report, make_call, &r};
+    struct collector_cost cost;
+    collector_resume();
+    collector_push(USER, "kept");
+    collector_pop(USER);
+    collector_pause();
+    collector_calibrate_calls(&calls, &cost);
+    assert_false(collector_is_active() || r.on);
+    assert_int_equal(r.changes, 2);
+    assert_int_equal(collector_log(0).n, 2);
+    assert_event(0, 0, LOG_PUSH, "kept");
+    /* The machine can only add to it. */
+    assert_true(cost.complete_ns > 3900);
+    assert_true(cost.leaf_ns < cost.complete_ns / 2);
+    r.silent = true;
+    collector_calibrate_calls(&calls, &cost);
+    assert_true(cost.complete_ns == 0 && cost.leaf_ns == 0);
+    assert_int_equal(collector_log(0).n, 2);
+}
+
 static void test_monotonic_clock(void **state)
 {
     (void)state;
@@ -390,6 +449,7 @@ int main(void)
         COLLECTOR(test_threads_that_end),
         COLLECTOR(test_no_allocation),
         COLLECTOR(test_calibration),
+        COLLECTOR(test_calibration_of_calls),
         cmocka_unit_test_teardown(test_monotonic_clock, close_collector),
         COLLECTOR(test_nvtx),
         COLLECTOR(test_many_domains),

@@ -324,6 +324,13 @@ static void record_profile(void *state, bool on)
     watch_profile(on);
 }
 
+static void record_idle_call(void *state)
+{
+    int version;
+    (void)state;
+    cuDriverGetVersion(&version);
+}
+
 const struct record_device record_this_device = {
     .name = "cuda",
     .start = record_start,
@@ -334,5 +341,6 @@ const struct record_device record_this_device = {
     .end = record_end,
     .denied = record_denied,
     .profile = record_profile,
+    .idle_call = record_idle_call,
     .close = record_close,
 };

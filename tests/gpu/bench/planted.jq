@@ -7,7 +7,7 @@ def spin_ns: 5000;
 
 (.reason // empty | "no profile: \(.message)" | error),
 (.errors[]? | "error: \(tojson)"),
-(.calibration.warm as {leaf_ns: $leaf, complete_ns: $complete}
+(.calibration.warm as {call_leaf_ns: $leaf, call_complete_ns: $complete}
 | [.rows[] | select(.phase == "warm" and .thread == 0 and .metric == "inclusive")] as $rows
 | ([$rows[] | select(.range == "candidate.entry") | .count] | add) as $calls
 | def only($range): [$rows[] | select(.range == $range)][0] // error("the profile has no range " + $range);
