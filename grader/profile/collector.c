@@ -18,6 +18,8 @@
 #define POINTERS 256u /* names remembered by their address, per thread */
 #define CALIBRATION_ROUNDS 255u
 #define CALIBRATION_RANGES 32u
+#define CALIBRATION_SETTLES 8u
+#define CALIBRATION_CALL_ROUNDS 63u /* changing what is reported takes a while */
 #define LEAST_CLOCK_NS                                                                             \
     (10 * 1000 * 1000ull) /* between the two readings that give a tick's length */
 
@@ -414,11 +416,11 @@ static bool has_room(const struct ring *ring)
     return own == ring && ring->room - ring->n >= 2 * CALIBRATION_RANGES + 2;
 }
 
-static void conclude(double *leaf, double *complete, struct collector_cost *ret)
+static void conclude(double *leaf, double *complete, unsigned rounds, struct collector_cost *ret)
 {
     double tick_ns = collector_tick_ns();
-    ret->leaf_ns = median(leaf, CALIBRATION_ROUNDS) * tick_ns;
-    ret->complete_ns = median(complete, CALIBRATION_ROUNDS) * tick_ns;
+    ret->leaf_ns = median(leaf, rounds) * tick_ns;
+    ret->complete_ns = median(complete, rounds) * tick_ns;
 }
 
 void collector_calibrate(struct collector_cost *ret)
@@ -439,12 +441,15 @@ void collector_calibrate(struct collector_cost *ret)
     }
     atomic_store(&collector_active, was_active);
     ring->n = at;
-    conclude(leaf, complete, ret);
+    conclude(leaf, complete, CALIBRATION_ROUNDS, ret);
 }
 
-/* The ticks of one of CALIBRATION_RANGES calls. */
-static double time_calls(const struct collector_calls *calls)
+/* The ticks of one of CALIBRATION_RANGES calls, the last of some more: the first ones after a change are slow. */
+static double time_calls(const struct collector_calls *calls, struct ring *ring, size_t at)
 {
+    for (unsigned i = 0; i < CALIBRATION_SETTLES; i++)
+        calls->call(calls->data);
+    ring->n = at;
     uint64_t start = ticks();
     for (unsigned i = 0; i < CALIBRATION_RANGES; i++)
         calls->call(calls->data);
@@ -453,27 +458,24 @@ static double time_calls(const struct collector_calls *calls)
 
 void collector_calibrate_calls(const struct collector_calls *calls, struct collector_cost *ret)
 {
-    double complete[CALIBRATION_ROUNDS], leaf[CALIBRATION_ROUNDS], alone[CALIBRATION_ROUNDS];
+    double complete[CALIBRATION_CALL_ROUNDS], leaf[CALIBRATION_CALL_ROUNDS];
     struct ring *ring = &collector.rings[0];
     size_t at = ring->n;
+    bool left_one_each = true;
     *ret = (struct collector_cost){0};
     if (!has_room(ring))
         return;
-    for (unsigned r = 0; r < CALIBRATION_ROUNDS; r++)
-        alone[r] = time_calls(calls);
-    double alone_ticks = median(alone, CALIBRATION_ROUNDS);
-    calls->watch(calls->data, true);
-    collector_resume();
-    bool complete_log = true;
-    for (unsigned r = 0; r < CALIBRATION_ROUNDS && complete_log; r++) {
-        ring->n = at;
-        complete[r] = time_calls(calls) - alone_ticks;
-        complete_log = ring->n == at + 2 * CALIBRATION_RANGES;
-        leaf[r] = complete_log ? median_range(ring, at) - alone_ticks : 0;
+    for (unsigned r = 0; r < CALIBRATION_CALL_ROUNDS && left_one_each; r++) {
+        double alone = time_calls(calls, ring, at);
+        calls->watch(calls->data, true);
+        collector_resume();
+        complete[r] = time_calls(calls, ring, at) - alone;
+        collector_pause();
+        calls->watch(calls->data, false);
+        left_one_each = ring->n == at + 2 * CALIBRATION_RANGES;
+        leaf[r] = left_one_each ? median_range(ring, at) - alone : 0;
     }
-    collector_pause();
-    calls->watch(calls->data, false);
     ring->n = at;
-    if (complete_log)
-        conclude(leaf, complete, ret);
+    if (left_one_each)
+        conclude(leaf, complete, CALIBRATION_CALL_ROUNDS, ret);
 }

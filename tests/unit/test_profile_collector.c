@@ -315,7 +315,7 @@ static void test_calibration_of_calls(void **state)
     collector_pause();
     collector_calibrate_calls(&calls, &cost);
     assert_false(collector_is_active() || r.on);
-    assert_int_equal(r.changes, 2);
+    assert_true(r.changes > 2 && r.changes % 2 == 0);
     assert_int_equal(collector_log(0).n, 2);
     assert_event(0, 0, LOG_PUSH, "kept");
     /* The machine can only add to it. */

@@ -7,7 +7,7 @@ def spin_ns: 5000;
 
 (.reason // empty | "no profile: \(.message)" | error),
 (.errors[]? | "error: \(tojson)"),
-(.calibration.warm as {call_leaf_ns: $leaf, call_complete_ns: $complete}
+(.calibration.warm as {complete_ns: $range, call_leaf_ns: $leaf, call_complete_ns: $complete}
 | [.rows[] | select(.phase == "warm" and .thread == 0 and .metric == "inclusive")] as $rows
 | ([$rows[] | select(.range == "candidate.entry") | .count] | add) as $calls
 | def only($range): [$rows[] | select(.range == $range)][0] // error("the profile has no range " + $range);
@@ -17,8 +17,10 @@ def spin_ns: 5000;
   def calls($range): below($range) | select(.range | startswith("api."));
   def outer($range): below($range) | select(.path[-1] == $range);
   def clock_ns($what): only("clock." + $what).mean - (only("planted.spin").median - spin_ns);
+  # Memory is the recorder's own, which notes what is asked of it as any range.
+  def cost: if .range | IN("api.cuMemAlloc", "api.cuMemFree") then $range else $complete end;
   def attributed_ns($what): sum(outer("planted." + $what) | .count * (.mean - $leaf + $complete))
-      - $complete * sum(calls("planted." + $what) | .count);
+      - sum(calls("planted." + $what) | .count * cost);
   def number($what; $function): sum(calls("planted." + $what) | select(.range | startswith("api." + $function)) | .count);
   def line($what; $unit; $expected; $found; $allowed): [$what, $unit, $expected, $found, $found - $expected,
       100 * ($found - $expected) / $expected, if ($found - $expected | fabs) <= $allowed then "yes" else "NO" end];
