@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../sandbox/base/fail.h"
+#include "recording_format.h"
 
 struct recording *recording_new(const char *device, const struct task *task)
 {
@@ -85,6 +86,14 @@ static size_t find_blob(const struct recording *r, const char *hash)
     return SIZE_MAX;
 }
 
+static bool is_known(const struct recording_known *known, const char *hash)
+{
+    for (size_t i = 0; known && i < known->n; i++)
+        if (!strcmp(known->hashes[i], hash))
+            return true;
+    return false;
+}
+
 /* Takes the data over unless there is no room (SIZE_MAX). */
 static size_t append_blob(struct recording *r, uint8_t *data, size_t size, const char *hash)
 {
@@ -103,13 +112,13 @@ static size_t append_blob(struct recording *r, uint8_t *data, size_t size, const
     return r->n_blobs++;
 }
 
-size_t recording_add_blob(struct recording *r, const void *data, size_t size)
+static size_t add_hashed_blob(struct recording *r, const char *hash, const void *data, size_t size)
 {
-    char hash[HASH_HEX];
-    hash_hex(data, size, hash);
     size_t known = find_blob(r, hash);
     if (known != SIZE_MAX)
         return known;
+    if (is_known(r->known, hash))
+        return append_blob(r, NULL, size, hash);
     uint8_t *copy = malloc(size ? size : 1);
     if (!copy)
         return SIZE_MAX;
@@ -119,6 +128,70 @@ size_t recording_add_blob(struct recording *r, const void *data, size_t size)
     if (added == SIZE_MAX)
         free(copy);
     return added;
+}
+
+size_t recording_add_named_blob(struct recording *r, const char hash[HASH_HEX], size_t size)
+{
+    size_t there = find_blob(r, hash);
+    return there != SIZE_MAX ? there : append_blob(r, NULL, size, hash);
+}
+
+size_t recording_add_blob(struct recording *r, const void *data, size_t size)
+{
+    char hash[HASH_HEX];
+    hash_hex(data, size, hash);
+    return add_hashed_blob(r, hash, data, size);
+}
+
+/* Where a part's blob i is in r; SIZE_MAX: nowhere, or it is another one. */
+static size_t find_named(const struct recording *r, const struct recording *part, size_t i)
+{
+    size_t at = find_blob(r, part->blob_hashes[i]);
+    return at != SIZE_MAX && r->blobs[at].data && r->blobs[at].size == part->blobs[i].size
+               ? at
+               : SIZE_MAX;
+}
+
+static bool has_all(const struct recording *r, const struct recording *part)
+{
+    for (size_t i = 0; i < part->n_blobs; i++)
+        if (!part->blobs[i].data && find_named(r, part, i) == SIZE_MAX)
+            return false;
+    return true;
+}
+
+int recording_complete(struct recording *part, const struct recording *from, kgrade_error *err)
+{
+    for (size_t i = 0; i < part->n_blobs; i++) {
+        size_t at = part->blobs[i].data ? SIZE_MAX : find_named(from, part, i);
+        if (at == SIZE_MAX)
+            continue;
+        part->blobs[i].data = malloc(from->blobs[at].size + 1);
+        if (!part->blobs[i].data)
+            return fail(err, "out_of_memory", NULL, "No memory for a recording.");
+        memcpy(part->blobs[i].data, from->blobs[at].data, from->blobs[at].size);
+    }
+    return 0;
+}
+
+int recording_know(struct recording_known *known, const struct recording *recording)
+{
+    for (size_t i = 0; i < recording->n_blobs; i++) {
+        if (is_known(known, recording->blob_hashes[i]))
+            continue;
+        char(*hashes)[HASH_HEX] = grow(known->hashes, known->n, sizeof *hashes);
+        if (!hashes)
+            return -1;
+        known->hashes = hashes;
+        memcpy(known->hashes[known->n++], recording->blob_hashes[i], HASH_HEX);
+    }
+    return 0;
+}
+
+void recording_forget(struct recording_known *known)
+{
+    free(known->hashes);
+    *known = (struct recording_known){.n = 0};
 }
 
 /* Blob i of the other recording, whose hash is known: hundreds of megabytes are neither hashed nor copied again. */
@@ -134,7 +207,8 @@ static size_t take_blob(struct recording *r, struct recording *other, size_t i)
     return added;
 }
 
-static size_t add_image(struct recording *r, const char *kind, const char *options, size_t blob)
+size_t recording_add_image_of(struct recording *r, const char *kind, const char *options,
+                              size_t blob)
 {
     for (size_t i = 0; i < r->n_images; i++) {
         const struct recording_image *image = &r->images[i];
@@ -161,7 +235,14 @@ size_t recording_add_image(struct recording *r, const char *kind, const char *op
                            const void *data, size_t size)
 {
     size_t blob = recording_add_blob(r, data, size);
-    return blob == SIZE_MAX ? SIZE_MAX : add_image(r, kind, options, blob);
+    return blob == SIZE_MAX ? SIZE_MAX : recording_add_image_of(r, kind, options, blob);
+}
+
+size_t recording_add_hashed_image(struct recording *r, const char *kind, const char *options,
+                                  const char hash[HASH_HEX], const void *data, size_t size)
+{
+    size_t blob = add_hashed_blob(r, hash, data, size);
+    return blob == SIZE_MAX ? SIZE_MAX : recording_add_image_of(r, kind, options, blob);
 }
 
 struct recording_call *recording_add_call(struct recording *r, const int64_t *dims)
@@ -277,6 +358,9 @@ int recording_merge(struct recording *r, struct recording *other, kgrade_error *
         r->n_params != other->n_params || r->n_dims != other->n_dims)
         return fail(err, "recording_invalid", "Record the candidate for this task and device.",
                     "The recording is of another task or device.");
+    if (!has_all(r, other))
+        return fail(err, "recording_invalid", "Record the candidate again.",
+                    "The recording names code or contents that were never handed over.");
     size_t blob_map[RECORDING_MAX_BLOBS], image_map[RECORDING_MAX_IMAGES];
     for (size_t i = 0; i < other->n_blobs; i++) {
         blob_map[i] = take_blob(r, other, i);
@@ -286,7 +370,8 @@ int recording_merge(struct recording *r, struct recording *other, kgrade_error *
     }
     for (size_t i = 0; i < other->n_images; i++) {
         const struct recording_image *image = &other->images[i];
-        image_map[i] = add_image(r, image->kind, image->options, blob_map[image->blob]);
+        image_map[i] =
+            recording_add_image_of(r, image->kind, image->options, blob_map[image->blob]);
         if (image_map[i] == SIZE_MAX)
             return fail(err, "recording_too_large", NULL,
                         "The recording holds more than %d images.", RECORDING_MAX_IMAGES);

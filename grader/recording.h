@@ -119,6 +119,12 @@ struct recording_call {
     size_t n_globals;
 };
 
+/* Blobs that whoever gets a recording has from earlier ones, by their hashes. */
+struct recording_known {
+    char (*hashes)[HASH_HEX];
+    size_t n;
+};
+
 struct recording {
     char *device;    /* "opencl", "cuda", "hip" */
     char *task;      /* name */
@@ -128,9 +134,10 @@ struct recording {
     size_t n_images;
     struct recording_call *calls;
     size_t n_calls;
-    struct bytes *blobs;
+    struct bytes *blobs; /* data NULL: one that is known, see recording_parse_part */
     char (*blob_hashes)[HASH_HEX];
     size_t n_blobs;
+    const struct recording_known *known; /* borrowed; their data is left out.  NULL: all is in it */
 };
 
 struct recording *recording_new(const char *device, const struct task *task);
@@ -147,6 +154,11 @@ size_t recording_add_blob(struct recording *recording, const void *data, size_t 
 /* Adds an image unless an equal one is there; returns its index. */
 size_t recording_add_image(struct recording *recording, const char *kind, const char *options,
                            const void *data, size_t size);
+
+/* The same for data whose hash is known to be right: code is large, and the same in many calls. */
+size_t recording_add_hashed_image(struct recording *recording, const char *kind,
+                                  const char *options, const char hash[HASH_HEX], const void *data,
+                                  size_t size);
 
 /* Appends an empty call; the pointer is valid until the next recording_add_call. */
 struct recording_call *recording_add_call(struct recording *recording, const int64_t *dims);
@@ -165,7 +177,21 @@ int recording_write(const struct recording *recording, struct bytes *ret, kgrade
  * -1 with `recording_invalid`. */
 int recording_parse(const void *data, size_t size, struct recording **ret, kgrade_error *err);
 
-/* Appends the calls of `other` (which is emptied) to `recording`; images and blobs are shared. */
+/*
+ * Between a recorder and the grader, who gets a recording for each call, code of megabytes goes over once: later recordings name it
+ * by its hash ("known" with its size, in place of "bytes").  Such a part is to be merged into a recording that has what it names.
+ */
+int recording_parse_part(const void *data, size_t size, struct recording **ret, kgrade_error *err);
+
+/* Adds the blobs of a recording that was handed over to those that are known.  -1 without memory. */
+int recording_know(struct recording_known *known, const struct recording *recording);
+void recording_forget(struct recording_known *known);
+
+/* Copies what a part names from `from`, as far as it is there. */
+int recording_complete(struct recording *part, const struct recording *from, kgrade_error *err);
+
+/* Appends the calls of `other` (which is emptied) to `recording`; images and blobs are shared.  -1 also where it names what
+ * `recording` does not have. */
 int recording_merge(struct recording *recording, struct recording *other, kgrade_error *err);
 
 /* Whether a call has anything for the device to do.  A copy or a fill is work, too: what comes of it is judged like a kernel's. */

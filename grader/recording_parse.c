@@ -16,6 +16,7 @@
 struct parser {
     struct recording *recording;
     struct fields fields;
+    bool is_part; /* blobs may be named only */
 };
 
 #define bad(p, ...) fields_bad(&(p)->fields, __VA_ARGS__)
@@ -338,18 +339,33 @@ static int parse_call(struct parser *p, json_t *json)
     return check_acyclic(p, call);
 }
 
+static int parse_named_blob(struct parser *p, json_t *json, const char *hash, size_t *ret_index)
+{
+    uint64_t bytes;
+    if (fields_integer(&p->fields, json, RECORDING_KNOWN, RECORDING_MAX_BYTES, &bytes))
+        return -1;
+    if (strlen(hash) != HASH_HEX - 1)
+        return bad(p, "a hash of %zu digits", strlen(hash));
+    *ret_index = recording_add_named_blob(p->recording, hash, (size_t)bytes);
+    return 0;
+}
+
 static int parse_blobs(struct parser *p, json_t *list, const uint8_t *data, size_t size)
 {
     struct recording *r = p->recording;
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *json = json_array_get(list, i);
         const char *hash;
-        uint64_t bytes;
+        uint64_t bytes = 0;
+        size_t index;
+        bool is_named = p->is_part && json_object_get(json, RECORDING_KNOWN);
         if (fields_object(&p->fields, json, 2) ||
             fields_string(&p->fields, json, "sha256", HASH_HEX - 1, &hash) ||
-            fields_integer(&p->fields, json, "bytes", size, &bytes))
+            (is_named ? parse_named_blob(p, json, hash, &index)
+                      : fields_integer(&p->fields, json, "bytes", size, &bytes)))
             return -1;
-        size_t index = recording_add_blob(r, data, (size_t)bytes);
+        if (!is_named)
+            index = recording_add_blob(r, data, (size_t)bytes);
         if (index == SIZE_MAX)
             return bad(p, "no memory");
         if (index != i)
@@ -404,7 +420,7 @@ static int parse_manifest(struct parser *p, json_t *root, const uint8_t *blob_da
             return -1;
         if (strcmp(kind, "opencl-c") && strcmp(kind, "cubin") && strcmp(kind, "amdgpu"))
             return bad(p, "unknown kind of image");
-        if (recording_add_image(r, kind, options, r->blobs[blob].data, r->blobs[blob].size) != i)
+        if (recording_add_image_of(r, kind, options, blob) != i)
             return bad(p, "the same image twice");
     }
     char where[48];
@@ -433,10 +449,11 @@ static size_t count_values(const char *text, size_t length)
     return n;
 }
 
-int recording_parse(const void *data, size_t size, struct recording **ret, kgrade_error *err)
+static int parse(const void *data, size_t size, bool is_part, struct recording **ret,
+                 kgrade_error *err)
 {
     cleanup_recording struct recording *r = calloc(1, sizeof *r);
-    struct parser p = {r, {"the header", err}};
+    struct parser p = {r, {"the header", err}, is_part};
     const uint8_t *bytes = data;
     if (!r)
         return bad(&p, "no memory");
@@ -464,4 +481,14 @@ int recording_parse(const void *data, size_t size, struct recording **ret, kgrad
         return -1;
     *ret = steal_pointer(&r);
     return 0;
+}
+
+int recording_parse(const void *data, size_t size, struct recording **ret, kgrade_error *err)
+{
+    return parse(data, size, false, ret, err);
+}
+
+int recording_parse_part(const void *data, size_t size, struct recording **ret, kgrade_error *err)
+{
+    return parse(data, size, true, ret, err);
 }

@@ -135,7 +135,8 @@ json_t *recording_to_json(const struct recording *r)
 {
     json_t *blobs = json_array(), *images = json_array(), *calls = json_array();
     for (size_t i = 0; i < r->n_blobs; i++)
-        json_array_append_new(blobs, json_pack("{s:s, s:I}", "sha256", r->blob_hashes[i], "bytes",
+        json_array_append_new(blobs, json_pack("{s:s, s:I}", "sha256", r->blob_hashes[i],
+                                               r->blobs[i].data ? "bytes" : RECORDING_KNOWN,
                                                (json_int_t)r->blobs[i].size));
     for (size_t i = 0; i < r->n_images; i++)
         json_array_append_new(images, json_pack("{s:s, s:s, s:I}", "kind", r->images[i].kind,
@@ -159,7 +160,7 @@ int recording_write(const struct recording *r, struct bytes *ret, kgrade_error *
                     "The recording could not be written as JSON.");
     uint64_t length = strlen(manifest), total = RECORDING_HEADER_BYTES + length;
     for (size_t i = 0; i < r->n_blobs; i++)
-        total += r->blobs[i].size;
+        total += r->blobs[i].data ? r->blobs[i].size : 0;
     if (length > RECORDING_MAX_MANIFEST || total > RECORDING_MAX_BYTES)
         return fail(err, "recording_too_large",
                     "Use fewer nodes and less device memory whose contents must be carried.",
@@ -175,6 +176,8 @@ int recording_write(const struct recording *r, struct bytes *ret, kgrade_error *
     memcpy(data + RECORDING_HEADER_BYTES, manifest, length);
     uint8_t *at = data + RECORDING_HEADER_BYTES + length;
     for (size_t i = 0; i < r->n_blobs; i++) {
+        if (!r->blobs[i].data)
+            continue;
         memcpy(at, r->blobs[i].data, r->blobs[i].size);
         at += r->blobs[i].size;
     }

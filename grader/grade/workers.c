@@ -13,6 +13,7 @@
 #include "../../sandbox/base/fail.h"
 #include "jails.h"
 #include "spec.h"
+#include "timeline.h"
 
 #define LOADER_FAILED 127 /* what the dynamic loader exits with when a library is missing */
 #define DEATH_WAIT_NS (10 * IO_NS_PER_S)
@@ -86,9 +87,14 @@ void worker_bury(struct worker *worker, struct graves *graves)
 
 void graves_wait(struct graves *graves)
 {
+    struct timeline timeline;
+    if (!graves->n)
+        return;
+    timeline_begin(&timeline, "graves");
     for (size_t i = 0; i < graves->n; i++)
         worker_end(&graves->workers[i]);
     graves->n = 0;
+    timeline_end(&timeline);
 }
 
 void worker_outcome_free(struct worker_outcome *outcome)
@@ -128,8 +134,8 @@ static void settle(struct worker *worker, struct worker_outcome *ret)
     }
 }
 
-void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
-                    int fd, uint64_t deadline, struct worker_outcome *ret)
+static void ask(struct worker *worker, json_t *request, const void *blob, size_t blob_size, int fd,
+                uint64_t deadline, struct timeline *timeline, struct worker_outcome *ret)
 {
     kgrade_error err = {.code = ""};
     *ret = (struct worker_outcome){.message = {.fd = -1}};
@@ -147,6 +153,7 @@ void worker_request(struct worker *worker, json_t *request, const void *blob, si
         const char *stage = json_string_value(json_object_get(ret->message.json, "stage"));
         if (stage) {
             snprintf(ret->stage, sizeof ret->stage, "%.31s", stage);
+            timeline_stage(timeline, ret->stage);
             continue;
         }
         json_t *ok = json_object_get(ret->message.json, "ok");
@@ -172,6 +179,16 @@ void worker_request(struct worker *worker, json_t *request, const void *blob, si
     settle(worker, ret);
     if (ret->answer == WORKER_DIED && ret->status.end == JAIL_DEADLINE)
         ret->answer = WORKER_LATE;
+}
+
+void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
+                    int fd, uint64_t deadline, struct worker_outcome *ret)
+{
+    struct timeline timeline;
+    const char *op = json_string_value(json_object_get(request, "op"));
+    timeline_begin(&timeline, op ? op : "?");
+    ask(worker, request, blob, blob_size, fd, deadline, &timeline, ret);
+    timeline_end(&timeline);
 }
 
 int worker_fault(const struct worker_outcome *o, const char *who, struct finding *finding)

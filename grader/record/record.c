@@ -144,19 +144,22 @@ static void read_overhead(const json_t *json, struct host_overhead *ret)
     ret->warm_p90_ns = statistics_quantile(times, n, 0.9);
 }
 
-/* Takes the call that came, if it is a recording of what was asked. */
+/* Takes the call that came, if it is a recording of what was asked.  `earlier`: where its other calls are. */
 static int take_call(const struct wire_message *message, const struct record_request *request,
-                     const struct task_case *c, struct recording *recording, struct finding *f)
+                     const struct task_case *c, const struct recording *earlier,
+                     struct recording *recording, struct finding *f)
 {
     kgrade_error err = {.code = ""};
     cleanup_recording struct recording *one = NULL;
-    if (recording_parse(message->blob.data, message->blob.size, &one, &err))
+    if (recording_parse_part(message->blob.data, message->blob.size, &one, &err))
         return finding_set(f, KGRADE_REFUSED, err.code, err.hint, "%s", err.message);
     if (one->n_calls != 1 || one->n_dims != request->task->n_dims ||
         memcmp(one->calls[0].dims, c->dims, one->n_dims * sizeof c->dims[0]))
         return finding_set(f, KGRADE_REFUSED, "recorder_tampered",
                            "Leave the descriptors of the process alone.",
                            "The recording is not of the call that was asked for.");
+    if (earlier != recording && recording_complete(one, earlier, &err))
+        return finding_infrastructure(f, &err);
     if (recording_merge(recording, one, &err))
         return finding_set(f, KGRADE_REFUSED, err.code, err.hint, "%s", err.message);
     return 0;
@@ -218,7 +221,8 @@ static unsigned count_launches(const struct recording_call *call)
 }
 
 static int record_one(kgrade *engine, const struct record_request *request,
-                      const struct task_case *c, struct worker *worker, struct recording *recording,
+                      const struct task_case *c, struct worker *worker,
+                      const struct recording *earlier, struct recording *recording,
                       struct host_overhead *overhead, struct finding *f)
 {
     uint64_t seed;
@@ -232,7 +236,7 @@ static int record_one(kgrade *engine, const struct record_request *request,
     if (o.answer != WORKER_ANSWERED)
         return blame(step_ns(engine, request->python), &o, "call", f);
     read_overhead(o.message.json, overhead);
-    if (take_call(&o.message, request, c, recording, f))
+    if (take_call(&o.message, request, c, earlier, recording, f))
         return -1;
     overhead->launches = count_launches(recording_find_call(recording, c->dims));
     return 0;
@@ -278,14 +282,14 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
             result = finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "cancelled", NULL,
                                  "The grade was cancelled.");
         else
-            result = record_one(engine, request, &request->cases[i], &worker, recording,
+            result = record_one(engine, request, &request->cases[i], &worker, recording, recording,
                                 &overheads[i], f);
     }
     /* Last: a large case would leave scratch memory behind that every case after it carries along. */
     if (!result && request->again) {
         struct host_overhead unused;
-        result =
-            record_one(engine, request, request->again, &worker, request->ret_again, &unused, f);
+        result = record_one(engine, request, request->again, &worker, recording, request->ret_again,
+                            &unused, f);
     }
     if (!result) {
         if (request->graves)

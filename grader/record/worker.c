@@ -21,7 +21,8 @@ struct recorder {
     struct task *task;
     struct call *call;
     void (*entry)(void);
-    bool profiles; /* opened for a profile: then nothing is recorded */
+    bool profiles;                      /* opened for a profile: then nothing is recorded */
+    struct recording_known handed_over; /* in earlier answers */
 };
 
 static int open_task(struct recorder *r, const json_t *request, kgrade_error *err)
@@ -183,11 +184,14 @@ static int record_case(struct recorder *r, const json_t *request, kgrade_error *
         json_decref(times);
         return fail(err, "out_of_memory", NULL, "No memory for a recording.");
     }
+    recording->known = &r->handed_over;
     if (one_call(r, RECORD_CAPTURE, recording, &once, NULL, err) ||
         recording_write(recording, &file, err)) {
         json_decref(times);
         return -1;
     }
+    /* Without memory for the list, later ones have all in them. */
+    recording_know(&r->handed_over, recording);
     return worker_ok(json_pack("{s:I, s:o}", "cold_ns", (json_int_t)cold, "warm_ns", times),
                      file.data, file.size, -1);
 }

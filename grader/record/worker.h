@@ -12,7 +12,8 @@
  *                              -> {"ok":true,"load_ns":n}           dlopen, entry looked up
  *   {"op":"record","dims":[..],"seed":"HEX","warm":n}          of at most so many warm calls
  *        progress {"stage":"first_call"|"first_call_wait"|"warm"|"warm_wait"|"capture"}
- *                              -> {"ok":true,"cold_ns":n,"warm_ns":[..]} + blob: a recording with one call
+ *                              -> {"ok":true,"cold_ns":n,"warm_ns":[..]} + blob: a recording with one call, in which what
+ *                                                                 earlier ones had is named only (recording_parse_part)
  *   refusal                    -> {"ok":false,"verdict":"refused"|"runtime_error"|"build_failed"|"infrastructure_error",
  *                                  "code":..,"message":..,"hint":..}
  */

@@ -87,6 +87,103 @@ static void merging_shares_images_and_keeps_calls(void **state)
     assert_int_equal(recording_parse(file.data, file.size, &back, NULL), 0);
 }
 
+/* What a recorder that has recorded `before` would hand over for n. */
+static void write_part(const struct recording *before, int64_t n, struct bytes *ret)
+{
+    struct recording_known known = {.n = 0};
+    assert_int_equal(recording_know(&known, before), 0);
+    assert_int_equal(recording_know(&known, before), 0);
+    assert_int_equal(known.n, before->n_blobs);
+    cleanup_recording struct recording *r = recording_new("opencl", &task);
+    r->known = &known;
+    const char source[] = "kernel void add() {}", other[] = "kernel void other() {}";
+    char hash[HASH_HEX];
+    hash_hex(source, sizeof source - 1, hash);
+    size_t image =
+        recording_add_hashed_image(r, "opencl-c", "-cl-fast", hash, source, sizeof source - 1);
+    struct recording_call *call = recording_add_call(r, &n);
+    for (int i = 0; i < 2; i++) {
+        struct recording_node *node = recording_add_node(call, NODE_KERNEL);
+        node->image = i ? recording_add_image(r, "opencl-c", "", other, sizeof other - 1) : image;
+        node->name = strdup("add");
+        node->grid[0] = 1;
+    }
+    assert_int_equal(recording_write(r, ret, NULL), 0);
+    recording_forget(&known);
+}
+
+static void a_part_names_what_was_handed_over(void **state)
+{
+    (void)state;
+    cleanup_recording struct recording *r = example(1000), *part = NULL, *whole = NULL;
+    cleanup_bytes struct bytes file = {0}, all = {0};
+    kgrade_error err;
+    write_part(r, 2000, &file);
+    assert_null(memmem(file.data, file.size, "kernel void add", 15));
+    assert_non_null(memmem(file.data, file.size, "kernel void other", 17));
+    assert_int_equal(recording_parse(file.data, file.size, &part, &err), -1);
+    assert_string_equal(err.code, "recording_invalid");
+    assert_int_equal(recording_parse_part(file.data, file.size, &part, NULL), 0);
+    assert_int_equal(recording_merge(r, part, NULL), 0);
+    assert_int_equal(r->n_images, 2);
+    assert_int_equal(recording_write(r, &all, NULL), 0);
+    assert_int_equal(recording_parse(all.data, all.size, &whole, NULL), 0);
+    assert_string_equal((const char *)whole->images[0].options, "-cl-fast");
+}
+
+static void a_part_is_completed_from_elsewhere(void **state)
+{
+    (void)state;
+    cleanup_recording struct recording *r = example(1000), *part = NULL, *whole = NULL,
+                                       *apart = recording_new("opencl", &task);
+    cleanup_bytes struct bytes file = {0}, all = {0};
+    write_part(r, 1000, &file);
+    assert_int_equal(recording_parse_part(file.data, file.size, &part, NULL), 0);
+    assert_int_equal(recording_complete(part, r, NULL), 0);
+    assert_int_equal(recording_merge(apart, part, NULL), 0);
+    assert_int_equal(recording_write(apart, &all, NULL), 0);
+    assert_int_equal(recording_parse(all.data, all.size, &whole, NULL), 0);
+    assert_memory_equal(whole->blobs[whole->images[0].blob].data, "kernel void add", 15);
+}
+
+/* A recorder may name what it never handed over, or say that it has another size. */
+static void what_was_never_handed_over_is_refused(void **state)
+{
+    (void)state;
+    cleanup_recording struct recording *before = example(1000), *part = NULL, *other = NULL,
+                                       *empty = recording_new("opencl", &task);
+    cleanup_bytes struct bytes file = {0};
+    kgrade_error err;
+    write_part(before, 2000, &file);
+    assert_int_equal(recording_parse_part(file.data, file.size, &part, NULL), 0);
+    assert_int_equal(recording_complete(part, empty, NULL), 0);
+    assert_int_equal(recording_merge(empty, part, &err), -1);
+    assert_string_equal(err.code, "recording_invalid");
+    assert_int_equal(empty->n_calls, 0);
+    char *size = memmem(file.data, file.size, "\"known\":20", 10);
+    assert_non_null(size);
+    size[9] = '1';
+    assert_int_equal(recording_parse_part(file.data, file.size, &other, NULL), 0);
+    assert_int_equal(recording_merge(before, other, &err), -1);
+    assert_string_equal(err.code, "recording_invalid");
+    assert_int_equal(before->n_calls, 1);
+}
+
+/* A hash is looked up as text of one length. */
+static void a_named_hash_has_all_its_digits(void **state)
+{
+    (void)state;
+    cleanup_recording struct recording *before = example(1000), *part = NULL;
+    cleanup_bytes struct bytes file = {0};
+    kgrade_error err;
+    write_part(before, 2000, &file);
+    char *hash = memmem(file.data, file.size, "\"sha256\":\"", 10);
+    assert_non_null(hash);
+    memcpy(hash + 10 + 60, "\"    ", 5); /* it ends before its last four digits */
+    assert_int_equal(recording_parse_part(file.data, file.size, &part, &err), -1);
+    assert_string_equal(err.code, "recording_invalid");
+}
+
 static void copies_and_fills_are_work(void **state)
 {
     (void)state;
@@ -183,6 +280,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writing_and_parsing_give_the_same_bytes),
         cmocka_unit_test(merging_shares_images_and_keeps_calls),
+        cmocka_unit_test(a_part_names_what_was_handed_over),
+        cmocka_unit_test(a_part_is_completed_from_elsewhere),
+        cmocka_unit_test(what_was_never_handed_over_is_refused),
+        cmocka_unit_test(a_named_hash_has_all_its_digits),
         cmocka_unit_test(copies_and_fills_are_work),
         cmocka_unit_test(no_cut_passes),
         cmocka_unit_test(lies_are_refused),

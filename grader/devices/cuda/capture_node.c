@@ -30,7 +30,8 @@ static int add_image(struct capture *c, CUmodule module, const struct watch_imag
         c->images = images;
         c->images_room = room;
     }
-    size_t image = recording_add_image(c->recording, "cubin", "", source->data, source->size);
+    size_t image = recording_add_hashed_image(c->recording, "cubin", "", source->hash, source->data,
+                                              source->size);
     if (image == SIZE_MAX)
         return fail(c->err, "recording_too_large", "Use fewer modules.",
                     "The call uses more code than can be recorded.");

@@ -439,6 +439,19 @@ static void consider(struct guess *guess, const struct module *m)
     guess->first = m;
 }
 
+/* Images are large, and found in every call that is recorded: each is hashed once. */
+static void give(const struct module *m, size_t index, struct watch_image *ret)
+{
+    *ret = m->image;
+    if (ret->hash[0])
+        return;
+    hash_hex(ret->data, ret->size, ret->hash);
+    pthread_mutex_lock(&watch.lock);
+    /* The list only grows: an index stays what it is. */
+    memcpy(watch.modules[index].image.hash, ret->hash, HASH_HEX);
+    pthread_mutex_unlock(&watch.lock);
+}
+
 /* Without a known owner, a name that only one image defines is as good; a name that several define is not. */
 enum watch_match watch_find(CUmodule module, CUkernel kernel, const char *name,
                             struct watch_image *ret)
@@ -455,7 +468,7 @@ enum watch_match watch_find(CUmodule module, CUkernel kernel, const char *name,
             continue;
         enum ownership owns = ownership(m, module, library);
         if (owns == OWNS) {
-            *ret = m->image;
+            give(m, i, ret);
             return WATCH_FOUND;
         }
         consider(&any, m);
@@ -468,6 +481,6 @@ enum watch_match watch_find(CUmodule module, CUkernel kernel, const char *name,
     if (!best->first || best->is_ambiguous)
         return WATCH_AMBIGUOUS;
     driver_trace("the owner of %s is not known; one image defines it", name);
-    *ret = best->first->image;
+    give(best->first, (size_t)(best->first - modules), ret);
     return WATCH_FOUND;
 }

@@ -8,6 +8,7 @@
 #ifndef KGRADE_CUDA_WATCH_H
 #define KGRADE_CUDA_WATCH_H
 
+#include "../../hash.h"
 #include "cubin.h"
 #include "driver.h"
 
@@ -46,6 +47,7 @@ struct watch_image {
     const void *data; /* owned by the watch, for as long as the process lives */
     size_t size;
     struct cubin cubin;
+    char hash[HASH_HEX]; /* of those that watch_find gave */
 };
 
 enum watch_match { WATCH_FOUND, WATCH_UNKNOWN, WATCH_AMBIGUOUS };
