@@ -1,5 +1,6 @@
 /* Makes the CUDA twin of a candidate in HIP, by names alone and without the headers of grader/devices/cuda/hip: what
- * `tests/gpu/bench/run hip` compares it with. */
+ * `tests/gpu/bench/run hip` compares it with.  All its masks are constant, so those that exchange between parts of a warp on
+ * purpose ("twin": false in expect.json) have none. */
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

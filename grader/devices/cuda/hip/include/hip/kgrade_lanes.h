@@ -2,6 +2,15 @@
  * What the lanes of a warp exchange.  HIP's functions without a mask are for the lanes that are active, so the mask is
  * __activemask() here: code in which a branch keeps part of a warp away works as it does on AMD cards.
  *
+ * The mask is taken anew for each exchange.  Where the compiler does not see that a warp is whole, as in a loop whose length
+ * depends on the thread, that costs three instructions: to take the mask, to make it uniform, and to look whether these lanes
+ * are together.  It cannot be taken once for several exchanges: the compiler keeps the order of volatile asm only, which
+ * __activemask() is, and moves any other out of a loop that lanes leave at different times.  The mask would then name lanes
+ * that never come.
+ *
+ * KGRADE_HIP_WHOLE_WARPS, defined before these headers are included, is the author's promise that all lanes of a warp which
+ * have not ended come to every exchange without a mask.  They then cost what CUDA's cost with a constant mask.
+ *
  * An NVIDIA warp has 32 lanes, and warpSize is the constant 32.  Masks that HIP gives are 64 bits wide with the upper half 0.
  * What can only be meant for 64 lanes is found where the compiler can see it:
  *
@@ -29,6 +38,15 @@ using carrier =
     std::conditional_t<(std::is_integral_v<T> && sizeof(T) < sizeof(int)) || std::is_enum_v<T>, int,
                        T>;
 
+__device__ __forceinline__ unsigned present()
+{
+#ifdef KGRADE_HIP_WHOLE_WARPS
+    return 0xffffffffu;
+#else
+    return __activemask();
+#endif
+}
+
 template <bool assumes_64_lanes> struct shuffle {
     static_assert(
         !assumes_64_lanes,
@@ -37,48 +55,48 @@ template <bool assumes_64_lanes> struct shuffle {
     template <class T>
     static __device__ __forceinline__ T from(T value, int lane, int width = lanes)
     {
-        return (T)__shfl_sync(__activemask(), (carrier<T>)value, lane, width);
+        return (T)__shfl_sync(present(), (carrier<T>)value, lane, width);
     }
     template <class T>
     static __device__ __forceinline__ T up(T value, unsigned distance, int width = lanes)
     {
-        return (T)__shfl_up_sync(__activemask(), (carrier<T>)value, distance, width);
+        return (T)__shfl_up_sync(present(), (carrier<T>)value, distance, width);
     }
     template <class T>
     static __device__ __forceinline__ T down(T value, unsigned distance, int width = lanes)
     {
-        return (T)__shfl_down_sync(__activemask(), (carrier<T>)value, distance, width);
+        return (T)__shfl_down_sync(present(), (carrier<T>)value, distance, width);
     }
     template <class T>
     static __device__ __forceinline__ T exclusive(T value, int mask, int width = lanes)
     {
-        return (T)__shfl_xor_sync(__activemask(), (carrier<T>)value, mask, width);
+        return (T)__shfl_xor_sync(present(), (carrier<T>)value, mask, width);
     }
 };
 
 __device__ __forceinline__ unsigned long long ballot(int predicate)
 {
-    return __ballot_sync(__activemask(), predicate);
+    return __ballot_sync(present(), predicate);
 }
 
 __device__ __forceinline__ int any(int predicate)
 {
-    return __any_sync(__activemask(), predicate);
+    return __any_sync(present(), predicate);
 }
 
 __device__ __forceinline__ int all(int predicate)
 {
-    return __all_sync(__activemask(), predicate);
+    return __all_sync(present(), predicate);
 }
 
 template <class T> __device__ __forceinline__ unsigned long long match_any(T value)
 {
-    return __match_any_sync(__activemask(), value);
+    return __match_any_sync(present(), value);
 }
 
 template <class T> __device__ __forceinline__ unsigned long long match_all(T value, int *predicate)
 {
-    return __match_all_sync(__activemask(), value, predicate);
+    return __match_all_sync(present(), value, predicate);
 }
 
 /* An integer type of 64 bits. */
