@@ -14,16 +14,49 @@
 #include "grader/devices/cuda/arena.h"
 
 #define ELSEWHERE 0x700000000000ull
-#define MEMORY 77u
 #define CASE_BYTES (3ull << 20)
+#define PIECE ARENA_GRANULARITY
+#define MAX_MEMORIES 16u
+
+struct mapping {
+    CUdeviceptr at;
+    uint64_t bytes;
+    CUmemGenericAllocationHandle memory;
+    unsigned int access;
+};
 
 static struct fake {
     bool elsewhere, no_access; /* does not honour an address; refuses access */
-    CUdeviceptr wanted, reserved_at, mapped_at, unmapped_at, freed_at;
-    uint64_t reserved, mapped, accessible, freed;
-    unsigned int access;
-    unsigned released;
+    CUdeviceptr wanted, reserved_at, unmapped_at, freed_at;
+    uint64_t reserved, freed, cleared;
+    uint64_t sizes[MAX_MEMORIES]; /* of memories, by handle */
+    unsigned made, released;
+    struct mapping mappings[4]; /* bytes 0: none */
 } fake;
+
+static struct mapping *mapping_at(CUdeviceptr at)
+{
+    for (size_t i = 0; i < sizeof fake.mappings / sizeof fake.mappings[0]; i++)
+        if (fake.mappings[i].bytes && fake.mappings[i].at == at)
+            return &fake.mappings[i];
+    return NULL;
+}
+
+static void assert_mapped(CUdeviceptr at, uint64_t bytes, unsigned int access)
+{
+    const struct mapping *m = mapping_at(at);
+    assert_non_null(m);
+    assert_int_equal(m->bytes, bytes);
+    assert_int_equal(m->access, access);
+}
+
+static unsigned mappings(void)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < sizeof fake.mappings / sizeof fake.mappings[0]; i++)
+        n += fake.mappings[i].bytes != 0;
+    return n;
+}
 
 CUresult cuMemAddressReserve(CUdeviceptr *ret, size_t size, size_t alignment, CUdeviceptr addr,
                              unsigned long long flags)
@@ -47,25 +80,34 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAlloc
 {
     (void)flags;
     assert_int_equal(offset, 0);
-    assert_int_equal(handle, MEMORY);
-    fake.mapped_at = ptr;
-    fake.mapped = size;
-    return CUDA_SUCCESS;
+    assert_int_equal(size % PIECE, 0);
+    assert_true(size && size <= fake.sizes[handle]);
+    assert_null(mapping_at(ptr));
+    for (size_t i = 0; i < sizeof fake.mappings / sizeof fake.mappings[0]; i++)
+        if (!fake.mappings[i].bytes) {
+            fake.mappings[i] = (struct mapping){.at = ptr, .bytes = size, .memory = handle};
+            return CUDA_SUCCESS;
+        }
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-    assert_int_equal(size, fake.mapped);
+    struct mapping *m = mapping_at(ptr);
+    assert_non_null(m);
+    assert_int_equal(size, m->bytes);
     fake.unmapped_at = ptr;
+    m->bytes = 0;
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
 {
+    struct mapping *m = mapping_at(ptr);
     assert_int_equal(count, 1);
-    assert_int_equal(ptr, fake.mapped_at);
-    fake.accessible = size;
-    fake.access = desc->flags;
+    assert_non_null(m);
+    assert_int_equal(size, m->bytes);
+    m->access = desc->flags;
     return fake.no_access ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
@@ -80,14 +122,16 @@ CUresult cuMemGetAllocationGranularity(size_t *ret, const CUmemAllocationProp *p
 CUresult cuMemCreate(CUmemGenericAllocationHandle *ret, size_t size,
                      const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    (void)size, (void)prop, (void)flags;
-    *ret = MEMORY;
+    (void)prop, (void)flags;
+    assert_true(++fake.made < MAX_MEMORIES);
+    fake.sizes[fake.made] = size;
+    *ret = fake.made;
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    assert_int_equal(handle, MEMORY);
+    assert_true(handle && handle <= fake.made);
     fake.released++;
     return CUDA_SUCCESS;
 }
@@ -104,7 +148,19 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ret, void 
                                         CUmemAllocationHandleType type)
 {
     (void)fd, (void)type;
-    *ret = MEMORY;
+    assert_true(++fake.made < MAX_MEMORIES);
+    fake.sizes[fake.made] = fake.sizes[1]; /* the first arena's */
+    *ret = fake.made;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t n, CUstream stream)
+{
+    (void)stream;
+    assert_int_equal(value, 0);
+    assert_non_null(mapping_at(at));
+    assert_int_equal(mapping_at(at)->bytes, n);
+    fake.cleared += n;
     return CUDA_SUCCESS;
 }
 
@@ -139,17 +195,16 @@ static void buffers_lie_in_one_place_whatever_the_workspace(void **state)
         assert_int_equal(arena_buffers(&arena), ARENA_BUFFERS);
         assert_int_equal(arena_case_bytes(&arena), 4ull << 20);
         assert_true(arena.workspace_bytes >= sizes[i]);
-        assert_int_equal(fake.mapped_at, ARENA_BUFFERS - arena.workspace_bytes);
-        assert_int_equal(fake.mapped, arena.bytes);
-        assert_int_equal(fake.accessible, arena.bytes);
-        assert_int_equal(fake.access, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        assert_int_equal(arena.address, ARENA_BUFFERS - arena.workspace_bytes);
+        assert_mapped(ARENA_BUFFERS, 4ull << 20, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        assert_int_equal(mappings(), 1);
         /* In whole pieces, around all of it. */
         assert_int_equal(fake.reserved_at % ARENA_RESERVATION, 0);
         assert_int_equal(fake.reserved % ARENA_RESERVATION, 0);
-        assert_true(fake.reserved_at <= fake.mapped_at);
-        assert_true(fake.mapped_at + fake.mapped <= fake.reserved_at + fake.reserved);
+        assert_true(fake.reserved_at <= arena.address);
+        assert_true(arena.address + arena.bytes <= fake.reserved_at + fake.reserved);
         arena_close(&arena);
-        assert_int_equal(fake.unmapped_at, fake.mapped_at);
+        assert_int_equal(mappings(), 0);
         assert_int_equal(fake.freed_at, fake.reserved_at);
         assert_int_equal(fake.freed, fake.reserved);
         assert_int_equal(fake.released, 1);
@@ -164,22 +219,72 @@ static void another_process_maps_it_at_the_same_place_and_the_judge_anywhere(voi
     int fd;
     make(&arena, 6ull << 20);
     assert_int_equal(arena_export(&arena, &fd, &err), 0);
+    memset(fake.mappings, 0, sizeof fake.mappings); /* of the other process */
     assert_int_equal(arena_import(&same, &context, fd, ARENA_READ_WRITE, &err), 0);
     assert_int_equal(same.address, arena.address);
     assert_int_equal(arena_buffers(&same), ARENA_BUFFERS);
+    assert_mapped(ARENA_BUFFERS, 4ull << 20, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     arena_close(&same);
     assert_int_equal(arena_import(&read, &context, fd, ARENA_READ_ONLY, &err), 0);
     assert_int_equal(fake.wanted, 0);
-    assert_int_equal(read.address, ELSEWHERE);
-    assert_int_equal(arena_buffers(&read), ELSEWHERE + (6ull << 20));
-    assert_int_equal(fake.access, CU_MEM_ACCESS_FLAGS_PROT_READ);
+    assert_int_equal(arena_buffers(&read), ELSEWHERE);
+    assert_int_equal(arena_case_bytes(&read), 4ull << 20);
+    assert_mapped(ELSEWHERE, 4ull << 20, CU_MEM_ACCESS_FLAGS_PROT_READ);
     arena_close(&read);
     assert_int_equal(arena_import(&read, &context, fd, ARENA_FILL, &err), 0);
-    assert_int_equal(read.address, ELSEWHERE);
-    assert_int_equal(fake.access, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    assert_mapped(ELSEWHERE, 4ull << 20, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     arena_close(&read);
+    assert_int_equal(mappings(), 0);
+    arena.mapped = 0;
     arena_close(&arena);
     close(fd);
+}
+
+static int fit(struct arena *arena, CUdeviceptr from, uint64_t bytes, uint64_t case_bytes)
+{
+    kgrade_error err = {.code = ""};
+    int result = arena_fit(arena, &context, from, bytes, case_bytes, &err);
+    if (result)
+        assert_string_equal(err.code, "arena_failed");
+    return result;
+}
+
+static void only_what_a_call_needs_is_mapped(void **state)
+{
+    (void)state;
+    struct arena arena;
+    kgrade_error err = {.code = ""};
+    make(&arena, 16ull << 20);
+    CUdeviceptr inside = ARENA_BUFFERS - 3 * PIECE;
+    assert_int_equal(fit(&arena, inside + 512, 512, 1), 0);
+    assert_mapped(inside, PIECE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    assert_mapped(ARENA_BUFFERS, PIECE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    assert_int_equal(mappings(), 2);
+    fake.cleared = 0;
+    assert_int_equal(arena_clear_scratch(&arena, NULL, &err), 0);
+    assert_int_equal(fake.cleared, PIECE);
+    assert_int_equal(arena_clear(&arena, NULL, &err), 0);
+    assert_int_equal(fake.cleared, 3 * PIECE);
+    /* The same again needs nothing new; across pieces it is both of them. */
+    unsigned made = fake.made;
+    assert_int_equal(fit(&arena, inside, PIECE, PIECE), 0);
+    assert_int_equal(fake.made, made);
+    assert_int_equal(fit(&arena, inside + PIECE - 1, 2, CASE_BYTES), 0);
+    assert_mapped(inside, 2 * PIECE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    assert_mapped(ARENA_BUFFERS, 2 * PIECE, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    assert_int_equal(fit(&arena, arena.address, arena.workspace_bytes, CASE_BYTES), 0);
+    assert_mapped(arena.address, 16ull << 20, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    assert_int_equal(fit(&arena, 0, 0, CASE_BYTES), 0);
+    assert_int_equal(mappings(), 1);
+    /* What is outside is refused. */
+    assert_int_equal(fit(&arena, 0, 0, 5ull << 20), -1);
+    assert_int_equal(fit(&arena, arena.address - 1, 1, CASE_BYTES), -1);
+    assert_int_equal(fit(&arena, ARENA_BUFFERS, 1, CASE_BYTES), -1);
+    assert_int_equal(fit(&arena, ARENA_BUFFERS - 1, 2, CASE_BYTES), -1);
+    assert_int_equal(fit(&arena, arena.address, UINT64_MAX - PIECE, CASE_BYTES), -1);
+    arena_close(&arena);
+    assert_int_equal(mappings(), 0);
+    assert_int_equal(fake.released, fake.made);
 }
 
 static void what_cannot_be_is_an_error_and_leaves_nothing(void **state)
@@ -194,9 +299,16 @@ static void what_cannot_be_is_an_error_and_leaves_nothing(void **state)
     assert_int_equal(fake.released, 1);
     fake = (struct fake){.no_access = true};
     assert_int_equal(arena_create(&arena, &context, 0, CASE_BYTES, &err), -1);
+    assert_int_equal(mappings(), 0);
     assert_int_equal(fake.unmapped_at, ARENA_BUFFERS);
     assert_int_equal(fake.freed_at, fake.reserved_at);
     assert_int_equal(fake.released, 1);
+    make(&arena, PIECE);
+    fake.no_access = true;
+    assert_int_equal(fit(&arena, arena.address, 1, CASE_BYTES), -1);
+    assert_int_equal(mappings(), 1);
+    arena_close(&arena);
+    assert_int_equal(fake.released, fake.made);
     fake = (struct fake){.wanted = 0};
     assert_int_equal(arena_create(&arena, &context, ARENA_MAX_WORKSPACE + 1, CASE_BYTES, &err), -1);
     assert_int_equal(arena_create(&arena, &context, 0, 0, &err), -1);
@@ -209,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffers_lie_in_one_place_whatever_the_workspace),
         cmocka_unit_test(another_process_maps_it_at_the_same_place_and_the_judge_anywhere),
+        cmocka_unit_test(only_what_a_call_needs_is_mapped),
         cmocka_unit_test(what_cannot_be_is_an_error_and_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

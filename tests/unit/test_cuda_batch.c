@@ -163,7 +163,8 @@ int driver_fail(kgrade_error *err, const char *code, CUresult result, const char
 static int open_batch(struct batch *ret, size_t nodes, size_t n, size_t *ret_n, kgrade_error *err)
 {
     static const struct driver_context context;
-    static const struct arena arena = {.address = 0x1000, .workspace_bytes = 4096};
+    static const struct arena arena = {
+        .address = 0x1000, .workspace_bytes = 4096, .scratch = {.from = 0x1000, .bytes = 4096}};
     static const struct kernels kernels;
     static const struct layout layout = {.n_buffers = 2};
     static const struct restore restore = {.n = 1};

@@ -18,6 +18,7 @@
 #define EMPTY ((CUgraphExec)0x30)
 #define PLACE 0x10000u
 #define WORKSPACE 4096u
+#define MAPPED (2u << 20)
 
 int replay_main(void); /* main() of the program */
 
@@ -25,11 +26,14 @@ static struct {
     const struct replay_device *device;
     struct task *task;
     struct layout layout;
-    /* z: zeros, i: an input is drawn, o: an output is poisoned, c: a canary, r: what the call had is restored, e: L2 is evicted,
+    /* z: zeros in the workspace, Z: everywhere, i: an input is drawn, o: an output is poisoned, c: a canary, r: what the call had is restored, e: L2 is evicted,
      * X: the call runs, S: it is timed. */
     char order[64];
     size_t n;
     bool faults;
+    /* What the arena was to have, and where canaries end. */
+    CUdeviceptr fit_from;
+    uint64_t fit_bytes, fit_case, canary_end;
 } scene;
 
 static void note(char what)
@@ -62,8 +66,12 @@ int kernels_launch(const struct kernels *kernels, enum kernel_id id, unsigned in
                                                [KERNEL_CANARY] = 'c',
                                                [KERNEL_EVICT] = 'e',
                                                [KERNEL_TICKS] = 't'};
-    (void)kernels, (void)blocks, (void)threads, (void)target, (void)arguments, (void)err;
+    (void)kernels, (void)blocks, (void)threads, (void)target, (void)err;
     note(letters[id]);
+    if (id == KERNEL_CANARY) {
+        const struct kernels_canary *c = arguments[0];
+        scene.canary_end = c->to + c->bytes;
+    }
     return 0;
 }
 
@@ -98,11 +106,34 @@ int restore_queue(const struct restore *restore, const struct kernels *kernels,
     return 0;
 }
 
+int arena_fit(struct arena *arena, const struct driver_context *context, CUdeviceptr scratch_from,
+              uint64_t scratch_bytes, uint64_t case_bytes, kgrade_error *err)
+{
+    (void)context, (void)err;
+    scene.fit_from = scratch_from;
+    scene.fit_bytes = scratch_bytes;
+    scene.fit_case = case_bytes;
+    arena->mapped = MAPPED;
+    return 0;
+}
+
+int arena_clear_scratch(const struct arena *arena, CUstream stream, kgrade_error *err)
+{
+    (void)arena, (void)stream, (void)err;
+    note('z');
+    return 0;
+}
+
+int arena_clear(const struct arena *arena, CUstream stream, kgrade_error *err)
+{
+    (void)arena, (void)stream, (void)err;
+    note('Z');
+    return 0;
+}
+
 CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t n, CUstream stream)
 {
-    (void)value, (void)stream;
-    if (at == PLACE - WORKSPACE)
-        note(n == WORKSPACE ? 'z' : 'Z'); /* the workspace, or all */
+    (void)at, (void)value, (void)n, (void)stream;
     return CUDA_SUCCESS;
 }
 
@@ -325,7 +356,10 @@ static int tear_down(void **state)
 
 static int load(void *state, kgrade_error *err)
 {
-    return scene.device->load(state, NULL, NULL, &scene.layout, err);
+    struct recording_buffer buffers[] = {{.address = PLACE - 1024, .bytes = 512},
+                                         {.address = PLACE - 3072, .bytes = 512}};
+    const struct recording_call call = {.buffers = buffers, .n_buffers = 2};
+    return scene.device->load(state, NULL, &call, &scene.layout, err);
 }
 
 static void sample(void *state)
@@ -386,6 +420,27 @@ static void a_call_that_is_loaded_before_runs_when_it_is_known(void **state)
     assert_order("zcocreS");
 }
 
+/* What is mapped has a value of ours before each sample, so that nothing a replay writes to is there for the next one. */
+static void the_arena_has_what_the_call_needs(void **state)
+{
+    kgrade_error err = {.code = ""};
+    const struct layout_buffer *last = &scene.layout.buffers[scene.layout.n_buffers - 1];
+    assert_int_equal(load(*state, &err), 0);
+    assert_int_equal(scene.fit_from, PLACE - 3072);
+    assert_int_equal(scene.fit_bytes, 2560);
+    assert_int_equal(scene.fit_case, scene.layout.bytes);
+    assert_true(last->offset + last->bytes + last->canary < MAPPED);
+    sample(*state);
+    assert_int_equal(scene.canary_end, PLACE + MAPPED);
+    const struct recording_call none = {.n_buffers = 0};
+    assert_int_equal(scene.device->load(*state, NULL, &none, &scene.layout, &err), 0);
+    assert_int_equal(scene.fit_bytes, 0);
+    struct recording_buffer beyond = {.address = PLACE, .bytes = UINT64_MAX};
+    const struct recording_call hostile = {.buffers = &beyond, .n_buffers = 1};
+    assert_int_equal(scene.device->load(*state, NULL, &hostile, &scene.layout, &err), -1);
+    assert_string_equal(err.code, "recording_invalid");
+}
+
 static void a_call_that_faults_is_not_run_again(void **state)
 {
     kgrade_error err = {.code = ""};
@@ -407,6 +462,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(inputs_that_are_there_stay, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_that_is_loaded_before_runs_when_it_is_known, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(the_arena_has_what_the_call_needs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_call_that_faults_is_not_run_again, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "arena.h"
 
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../../../sandbox/base/cleanup.h"
@@ -31,42 +32,47 @@ static int reserve(struct arena *arena, bool anywhere, kgrade_error *err)
     return 0;
 }
 
-static int map_reserved(struct arena *arena, const struct driver_context *context,
-                        enum arena_access access, kgrade_error *err)
+/* The first bytes of the memory, at these addresses. */
+static int map(CUmemGenericAllocationHandle memory, CUdeviceptr at, uint64_t bytes,
+               const struct driver_context *context, bool read_only, kgrade_error *err)
 {
-    CUresult result = cuMemMap(arena->address, arena->bytes, 0, arena->memory, 0);
+    CUresult result = cuMemMap(at, bytes, 0, memory, 0);
     if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result, "Mapping the arena");
     CUmemAccessDesc description = {
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = context->device},
-        .flags = access == ARENA_READ_ONLY ? CU_MEM_ACCESS_FLAGS_PROT_READ
-                                           : CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        .flags = read_only ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
     };
-    result = cuMemSetAccess(arena->address, arena->bytes, &description, 1);
-    if (access == ARENA_READ_ONLY && result != CUDA_SUCCESS) {
+    result = cuMemSetAccess(at, bytes, &description, 1);
+    if (read_only && result != CUDA_SUCCESS) {
         /* Not every device can map memory read-only. Whoever asked for it only reads. */
         driver_trace("the arena cannot be mapped read-only (%d)", (int)result);
         description.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-        result = cuMemSetAccess(arena->address, arena->bytes, &description, 1);
+        result = cuMemSetAccess(at, bytes, &description, 1);
     }
     if (result == CUDA_SUCCESS)
         return 0;
-    cuMemUnmap(arena->address, arena->bytes);
+    cuMemUnmap(at, bytes);
     return driver_fail(err, "arena_failed", result, "Opening the arena for access");
 }
 
-static int map(struct arena *arena, const struct driver_context *context, enum arena_access access,
-               kgrade_error *err)
+static int map_buffers(struct arena *arena, const struct driver_context *context, uint64_t bytes,
+                       bool read_only, kgrade_error *err)
 {
-    if (reserve(arena, access != ARENA_READ_WRITE, err))
+    if (map(arena->memory, arena_buffers(arena), bytes, context, read_only, err))
         return -1;
-    if (map_reserved(arena, context, access, err)) {
-        cuMemAddressFree(arena->reserved_from, arena->reserved);
-        arena->address = 0;
+    arena->mapped = bytes;
+    return 0;
+}
+
+static int open_mapping(struct arena *arena, const struct driver_context *context,
+                        enum arena_access access, kgrade_error *err)
+{
+    if (reserve(arena, access != ARENA_READ_WRITE, err) ||
+        map_buffers(arena, context, arena_case_bytes(arena), access == ARENA_READ_ONLY, err))
         return -1;
-    }
-    driver_trace("arena of %llu bytes at %#llx", (unsigned long long)arena->bytes,
-                 (unsigned long long)arena->address);
+    driver_trace("buffers of %llu bytes at %#llx", (unsigned long long)arena->mapped,
+                 (unsigned long long)arena_buffers(arena));
     return 0;
 }
 
@@ -75,22 +81,20 @@ static uint64_t whole(uint64_t bytes)
     return (bytes + ARENA_GRANULARITY - 1) / ARENA_GRANULARITY * ARENA_GRANULARITY;
 }
 
-int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes,
-                 uint64_t case_bytes, kgrade_error *err)
+static CUmemAllocationProp properties(const struct driver_context *context)
 {
-    if (case_bytes == 0 || case_bytes > ARENA_MAX_BYTES / 2 ||
-        workspace_bytes > ARENA_MAX_WORKSPACE)
-        return fail(err, "arena_failed", NULL,
-                    "An arena cannot have %llu bytes and a workspace of %llu.",
-                    (unsigned long long)case_bytes, (unsigned long long)workspace_bytes);
-    CUmemAllocationProp properties = {
+    return (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = context->device},
     };
+}
+
+static int check_granularity(const CUmemAllocationProp *wanted, kgrade_error *err)
+{
     size_t granularity = 0;
     CUresult result =
-        cuMemGetAllocationGranularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+        cuMemGetAllocationGranularity(&granularity, wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result,
                            "Asking for the granularity of device memory");
@@ -98,11 +102,24 @@ int arena_create(struct arena *ret, const struct driver_context *context, uint64
         return fail(err, "arena_failed", NULL,
                     "Device memory comes in pieces of %zu bytes here, not of %llu.", granularity,
                     ARENA_GRANULARITY);
+    return 0;
+}
 
+int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes,
+                 uint64_t case_bytes, kgrade_error *err)
+{
+    const CUmemAllocationProp wanted = properties(context);
+    if (case_bytes == 0 || case_bytes > ARENA_MAX_BYTES / 2 ||
+        workspace_bytes > ARENA_MAX_WORKSPACE)
+        return fail(err, "arena_failed", NULL,
+                    "An arena cannot have %llu bytes and a workspace of %llu.",
+                    (unsigned long long)case_bytes, (unsigned long long)workspace_bytes);
+    if (check_granularity(&wanted, err))
+        return -1;
     struct arena arena = {.memory_fd = -1};
     arena.workspace_bytes = whole(workspace_bytes);
     arena.bytes = arena.workspace_bytes + whole(case_bytes);
-    result = cuMemCreate(&arena.memory, arena.bytes, &properties, 0);
+    CUresult result = cuMemCreate(&arena.memory, arena_case_bytes(&arena), &wanted, 0);
     if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result, "Making the arena's memory");
     result = cuMemExportToShareableHandle(&arena.memory_fd, arena.memory,
@@ -113,7 +130,7 @@ int arena_create(struct arena *ret, const struct driver_context *context, uint64
         arena_close(&arena);
         return -1;
     }
-    if (map(&arena, context, ARENA_READ_WRITE, err)) {
+    if (open_mapping(&arena, context, ARENA_READ_WRITE, err)) {
         arena_close(&arena);
         return -1;
     }
@@ -142,11 +159,15 @@ int arena_import(struct arena *ret, const struct driver_context *context, int fd
                     (unsigned long long)parcel.bytes, (unsigned long long)parcel.workspace_bytes);
     struct arena arena = {
         .bytes = parcel.bytes, .workspace_bytes = parcel.workspace_bytes, .memory_fd = -1};
+    if (access != ARENA_READ_WRITE) { /* elsewhere there is no workspace */
+        arena.bytes -= arena.workspace_bytes;
+        arena.workspace_bytes = 0;
+    }
     CUresult result = cuMemImportFromShareableHandle(&arena.memory, (void *)(intptr_t)memory,
                                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result, "Importing the arena's memory");
-    if (map(&arena, context, access, err)) {
+    if (open_mapping(&arena, context, access, err)) {
         arena_close(&arena);
         return -1;
     }
@@ -154,12 +175,82 @@ int arena_import(struct arena *ret, const struct driver_context *context, int fd
     return 0;
 }
 
+static void unmap_buffers(struct arena *arena)
+{
+    if (arena->mapped)
+        cuMemUnmap(arena_buffers(arena), arena->mapped);
+    arena->mapped = 0;
+}
+
+static void drop_scratch(struct arena *arena)
+{
+    if (arena->scratch.bytes)
+        cuMemUnmap(arena->scratch.from, arena->scratch.bytes);
+    if (arena->scratch.memory)
+        cuMemRelease(arena->scratch.memory);
+    memset(&arena->scratch, 0, sizeof arena->scratch);
+}
+
+static int fit_scratch(struct arena *arena, const struct driver_context *context, CUdeviceptr from,
+                       uint64_t bytes, kgrade_error *err)
+{
+    const CUmemAllocationProp wanted = properties(context);
+    if (from == arena->scratch.from && bytes == arena->scratch.bytes)
+        return 0;
+    drop_scratch(arena);
+    if (bytes == 0)
+        return 0;
+    CUresult result = cuMemCreate(&arena->scratch.memory, bytes, &wanted, 0);
+    if (result != CUDA_SUCCESS)
+        return driver_fail(err, "arena_failed", result, "Making the workspace's memory");
+    if (map(arena->scratch.memory, from, bytes, context, false, err)) {
+        drop_scratch(arena);
+        return -1;
+    }
+    arena->scratch.from = from;
+    arena->scratch.bytes = bytes;
+    return 0;
+}
+
+int arena_fit(struct arena *arena, const struct driver_context *context, CUdeviceptr scratch_from,
+              uint64_t scratch_bytes, uint64_t case_bytes, kgrade_error *err)
+{
+    CUdeviceptr from = scratch_bytes ? scratch_from / ARENA_GRANULARITY * ARENA_GRANULARITY : 0;
+    uint64_t bytes = scratch_bytes ? whole(scratch_bytes + (scratch_from - from)) : 0,
+             buffers = whole(case_bytes);
+    if (buffers > arena_case_bytes(arena) ||
+        (bytes && (from < arena->address || from >= arena_buffers(arena) ||
+                   bytes > arena_buffers(arena) - from)))
+        return fail(err, "arena_failed", NULL, "A call needs memory that is not the arena's.");
+    if (buffers != arena->mapped) {
+        unmap_buffers(arena);
+        if (map_buffers(arena, context, buffers, false, err))
+            return -1;
+    }
+    return fit_scratch(arena, context, from, bytes, err);
+}
+
+int arena_clear_scratch(const struct arena *arena, CUstream stream, kgrade_error *err)
+{
+    if (arena->scratch.bytes)
+        DRIVER_TRY(err, cuMemsetD8Async(arena->scratch.from, 0, arena->scratch.bytes, stream));
+    return 0;
+}
+
+int arena_clear(const struct arena *arena, CUstream stream, kgrade_error *err)
+{
+    if (arena_clear_scratch(arena, stream, err))
+        return -1;
+    DRIVER_TRY(err, cuMemsetD8Async(arena_buffers(arena), 0, arena->mapped, stream));
+    return 0;
+}
+
 void arena_close(struct arena *arena)
 {
-    if (arena->address) {
-        cuMemUnmap(arena->address, arena->bytes);
+    unmap_buffers(arena);
+    drop_scratch(arena);
+    if (arena->address)
         cuMemAddressFree(arena->reserved_from, arena->reserved);
-    }
     if (arena->memory)
         cuMemRelease(arena->memory);
     if (arena->memory_fd >= 0)

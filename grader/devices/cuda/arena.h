@@ -1,13 +1,16 @@
 /*
  * The arena: the device memory that a candidate can reach.  A recorder and a candidate's replayer have one each, at the same
- * address, so that every pointer in a recording means the same in both; the baseline's replayer maps the candidate's, and the
- * judge maps it anywhere: read-only, or, of a foreign task, to write a sample's inputs.
+ * address, so that every pointer in a recording means the same in both; the baseline's replayer maps the candidate's buffers, and the
+ * judge maps them anywhere: read-only, or, of a foreign task, to write a sample's inputs.
  *
  *   before ARENA_BUFFERS   the workspace, which ends there: what the candidate allocates; as large as it may be
  *   from ARENA_BUFFERS on  the case's buffers, as task_layout places them
  *
  * So no address moves with the sizes of a task's cases or with that of the workspace, and a recording can be replayed in any
  * later arena of its task whose workspace is as large or larger.
+ *
+ * Only the buffers' memory is shared.  The workspace is each process's own, and of either only that is mapped which a call needs
+ * (arena_fit): all of it has to be cleared for every sample, and what is not there can keep nothing from one sample for the next.
  */
 #ifndef KGRADE_CUDA_ARENA_H
 #define KGRADE_CUDA_ARENA_H
@@ -28,17 +31,25 @@
 
 enum arena_access { ARENA_READ_WRITE, ARENA_READ_ONLY, ARENA_FILL };
 
+/* Sizes are multiples of ARENA_GRANULARITY. */
 struct arena {
-    CUmemGenericAllocationHandle memory;
-    CUdeviceptr address;      /* of the workspace; 0: not mapped */
-    uint64_t bytes;           /* all of it */
-    uint64_t workspace_bytes; /* both are multiples of ARENA_GRANULARITY */
+    CUmemGenericAllocationHandle memory; /* of the buffers */
+    CUdeviceptr address; /* where the workspace begins; 0: no addresses are reserved */
+    uint64_t bytes;      /* workspace and buffers, mapped or not */
+    uint64_t workspace_bytes;
+    uint64_t mapped; /* of the buffers */
+    struct {
+        CUmemGenericAllocationHandle memory;
+        CUdeviceptr from;
+        uint64_t bytes;
+    } scratch; /* what is there of the workspace */
     CUdeviceptr reserved_from;
     uint64_t reserved; /* addresses, a multiple of ARENA_RESERVATION */
-    int memory_fd;     /* of the memory; the owner's only, else -1 */
+    int memory_fd;     /* of the buffers; the owner's only, else -1 */
 };
 
-/* Makes the memory and maps it around ARENA_BUFFERS.  case_bytes: of the largest case's buffers.  -1 with `arena_failed`. */
+/* Makes the buffers' memory and maps it from ARENA_BUFFERS on; nothing of the workspace.  case_bytes: of the largest case's
+ * buffers.  -1 with `arena_failed`. */
 int arena_create(struct arena *ret, const struct driver_context *context, uint64_t workspace_bytes,
                  uint64_t case_bytes, kgrade_error *err);
 
@@ -49,6 +60,16 @@ int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err);
  * descriptor stays the caller's.  -1 with `arena_failed`. */
 int arena_import(struct arena *ret, const struct driver_context *context, int fd,
                  enum arena_access access, kgrade_error *err);
+
+/* Maps what a call needs and nothing else, in whole pieces of ARENA_GRANULARITY: scratch_bytes of the workspace, whose contents
+ * are then undefined, and case_bytes of the buffers, whose contents stay.  Nothing may be at work in the arena.  -1 with `arena_failed`; parts may
+ * be missing then. */
+int arena_fit(struct arena *arena, const struct driver_context *context, CUdeviceptr scratch_from,
+              uint64_t scratch_bytes, uint64_t case_bytes, kgrade_error *err);
+
+/* Queues zeros for what is mapped of the workspace, and for that and the buffers.  -1 with `device_failed`. */
+int arena_clear_scratch(const struct arena *arena, CUstream stream, kgrade_error *err);
+int arena_clear(const struct arena *arena, CUstream stream, kgrade_error *err);
 
 void arena_close(struct arena *arena);
 

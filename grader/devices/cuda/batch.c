@@ -17,12 +17,12 @@ static uint64_t other(uint64_t seed, size_t i)
 static int add_clear(const struct batch_request *q, struct launch_target *target, kgrade_error *err)
 {
     const struct arena *arena = q->place->arena;
-    const CUDA_MEMSET_NODE_PARAMS params = {.dst = arena->address,
+    const CUDA_MEMSET_NODE_PARAMS params = {.dst = arena->scratch.from,
                                             .elementSize = sizeof(uint32_t),
-                                            .width = arena->workspace_bytes / sizeof(uint32_t),
+                                            .width = arena->scratch.bytes / sizeof(uint32_t),
                                             .height = 1};
     CUgraphNode node = NULL;
-    if (!arena->workspace_bytes)
+    if (!arena->scratch.bytes)
         return 0;
     DRIVER_TRY(err, cuGraphAddMemsetNode(&node, target->graph, &target->last, target->last ? 1 : 0,
                                          &params, q->place->context->context));

@@ -60,6 +60,8 @@ static int open_device(struct recorder *r, uint64_t arena_bytes, kgrade_error *e
 {
     if (driver_open(&r->context, CU_CTX_SCHED_AUTO, err) ||
         arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err) ||
+        arena_fit(&r->arena, &r->context, r->arena.address, r->arena.workspace_bytes, arena_bytes,
+                  err) ||
         kernels_open(&r->kernels, &r->context, err))
         return -1;
     DRIVER_TRY(err, cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));
@@ -68,7 +70,8 @@ static int open_device(struct recorder *r, uint64_t arena_bytes, kgrade_error *e
         return fail(err, "out_of_memory", NULL, "No memory for the workspace's list of blocks.");
     if (hooks_open(r->workspace, err))
         return -1;
-    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.bytes, r->stream));
+    if (arena_clear(&r->arena, r->stream, err))
+        return -1;
     DRIVER_TRY(err, cuStreamSynchronize(r->stream));
     watch_forget();
     watch_all(true);

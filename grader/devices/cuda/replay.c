@@ -174,7 +174,8 @@ static int open_arena(struct replayer *r, uint64_t arena_bytes, int shared_fd, k
             ? arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err)
             : arena_import(&r->arena, &r->context, shared_fd, ARENA_READ_WRITE, err))
         return -1;
-    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.bytes, r->stream));
+    if (arena_clear(&r->arena, r->stream, err))
+        return -1;
     return gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err);
 }
 
@@ -204,14 +205,14 @@ static int replay_open(const struct task *task, uint64_t arena_bytes, int shared
     return 0;
 }
 
-/* All of the workspace, not only what the call has in it: neither a count of replays nor the other side's scratch, which would
+/* All that is mapped of the workspace: neither a count of replays nor the other side's scratch, which would
  * tell a kernel that it is being timed, may be found there.  draw: inputs, too. */
 static int queue_inputs(struct replayer *r, bool draw, uint64_t seed, uint64_t poison,
                         kgrade_error *err)
 {
     struct launch_target target = {.stream = r->stream};
-    if (r->arena.workspace_bytes)
-        DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.workspace_bytes, r->stream));
+    if (arena_clear_scratch(&r->arena, r->stream, err))
+        return -1;
     CUdeviceptr base = arena_buffers(&r->arena);
     if (draw ? inputs_queue(&r->kernels, &target, base, r->task, &r->layout, seed, poison, err)
              : inputs_queue_around(&r->kernels, &target, base, r->task, &r->layout, poison, err))
@@ -238,6 +239,32 @@ static int warm_up_early(struct replayer *r, kgrade_error *err)
     return r->is_filled && r->call.exec && !r->is_warmed_up ? warm_up(r, 0, 0, err) : 0;
 }
 
+/* The arena has what the call's allocations and the case's buffers need, and no more.  Between buffers, and behind the last one, there are
+ * canaries wherever something is mapped. */
+static int fit_arena(struct replayer *r, const struct recording_call *call,
+                     const struct layout *layout, kgrade_error *err)
+{
+    uint64_t from = UINT64_MAX, end = 0;
+    for (size_t i = 0; i < call->n_buffers; i++) {
+        const struct recording_buffer *b = &call->buffers[i];
+        uint64_t b_end;
+        if (__builtin_add_overflow(b->address, b->bytes, &b_end))
+            return fail(err, "recording_invalid", "Record the candidate again on this machine.",
+                        "Buffer %zu lies outside the workspace.", i);
+        from = b->address < from ? b->address : from;
+        end = b_end > end ? b_end : end;
+    }
+    if (arena_fit(&r->arena, &r->context, from, end > from ? end - from : 0, layout->bytes, err))
+        return -1;
+    r->layout = *layout;
+    for (size_t i = 0; i < layout->n_buffers; i++) {
+        struct layout_buffer *b = &r->layout.buffers[i];
+        uint64_t next = i + 1 < layout->n_buffers ? layout->buffers[i + 1].offset : r->arena.mapped;
+        b->canary = next - b->offset - b->bytes;
+    }
+    return 0;
+}
+
 static int replay_load(void *state, const struct recording *recording,
                        const struct recording_call *call, const struct layout *layout,
                        kgrade_error *err)
@@ -253,10 +280,11 @@ static int replay_load(void *state, const struct recording *recording,
                     "A case needs %llu bytes of an arena of %llu.",
                     (unsigned long long)layout->bytes,
                     (unsigned long long)arena_case_bytes(&r->arena));
-    r->layout = *layout;
+    if (fit_arena(r, call, layout, err))
+        return -1;
     /* What an earlier call left is nothing that this one may find. */
-    DRIVER_TRY(err, cuMemsetD8Async(r->arena.address, 0, r->arena.bytes, r->stream));
-    if (gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err) ||
+    if (arena_clear(&r->arena, r->stream, err) ||
+        gate_wait(r->stream, io_now() + GATE_TIMEOUT_NS, err) ||
         rebuild_call(&r->call, &place, recording, call, r->stream, err))
         return -1;
     if (restore_open(&r->restore, &place, &r->call, recording, call, r->stream, err) ||
