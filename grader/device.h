@@ -15,7 +15,7 @@
 
 #include "../sandbox/sandbox.h"
 
-enum device_step { STEP_BUILD, STEP_RECORD, STEP_REPLAY, STEP_JUDGE };
+enum device_step { STEP_BUILD, STEP_RECORD, STEP_REPLAY, STEP_JUDGE, STEP_REHEARSE };
 
 struct device_language {
     const char *name;        /* in requests: "c", "cuda" */
@@ -36,6 +36,8 @@ struct device {
     const struct device_language
         *languages; /* ends with a NULL name; the first is the baseline's */
     const char *recorder, *replayer, *judge; /* program names in libexec */
+    /* In libexec: what an interpreter runs to rehearse a candidate without the device (grade/rehearsal.h); NULL: nothing. */
+    const char *rehearsal;
     /* The recorder without the notes that profiles need, to be compared with; NULL: there is none. */
     const char *plain_recorder;
     bool

@@ -56,7 +56,7 @@ typedef struct kgrade_options {
      * for servers, and for many grades in a row.  Where workers are not started ahead it changes nothing. */
     bool keep_spares;
     /* Of these, how many recorders of each interpreter, and half as many, rounded up, of the interpreter that judges foreign
-     * tasks; 0: KGRADE_DEFAULT_PYTHON_SPARES; at most KGRADE_MAX_PYTHON_SPARES.  Each has its frameworks imported and a context
+     * tasks, and on a device where candidates are rehearsed as many for that, which have no context; 0: KGRADE_DEFAULT_PYTHON_SPARES; at most KGRADE_MAX_PYTHON_SPARES.  Each has its frameworks imported and a context
      * on the device, and takes the memory of both. */
     uint32_t python_spares;
     double precision;     /* target half-width of the speedup's confidence interval; 0: 0.005 */

@@ -48,14 +48,17 @@ struct worker {
 #define SPARE_RECORDERS 2
 #define SPARE_REPLAYERS 2
 #define SPARE_JUDGES 1
+#define SPARE_REHEARSALS 2 /* where the candidate is rehearsed */
 
 /* So long a spare is good for: less than it lives, so that no grade is cut short. */
 #define SPARE_KEEP_NS (19 * 3600 * IO_NS_PER_S)
 
-/* The recorders of each interpreter are a kind, from 0 on; then these.  It is the order in which they are started:
- * frameworks take seconds to import. */
+/* The recorders of each interpreter are a kind, from 0 on; then these, of which rehearsals are one for each interpreter, too.  It is
+ * the order in which they are started: frameworks take seconds to import. */
 enum spare_kind {
     SPARE_PYTHON_JUDGE = PYTHON_MAX, /* of foreign tasks */
+    SPARE_REHEARSAL,
+    SPARE_REHEARSALS_END = SPARE_REHEARSAL + PYTHON_MAX - 1,
     SPARE_REPLAYER,
     SPARE_RECORDER,
     SPARE_JUDGE,

@@ -12,6 +12,7 @@
 #include "grade.h"
 #include "health.h"
 #include "jails.h"
+#include "rehearsal.h"
 #include "slot.h"
 #include "state.h"
 
@@ -29,6 +30,8 @@ static void grade_free(struct grade *g)
     recording_free(g->again);
     json_decref(g->device_state);
     bytes_free(&g->library);
+    for (size_t i = 0; i < RECORD_MAX_SEEDS; i++)
+        bytes_free(&g->seeds[i]);
     bytes_free(&g->public_recording);
     bytes_free(&g->code);
     for (size_t i = 0; i < g->n_cases; i++)
@@ -128,7 +131,8 @@ int grade_source(kgrade *engine, const struct task *task, const struct device *d
     if (request->id)
         memcpy(g->id, request->id, KGRADE_ID_DIGITS);
     grade_choose_cases(g);
-    spares_begin(engine, g->slot, task, g->python); /* they get ready while the compiler works */
+    spares_begin(engine, g->slot, task, g->python,
+                 rehearsal_is_due(g)); /* they get ready while the compiler works */
     /* What does not compile need not wait for the device. */
     int result = grade_build(g) ? conclude(g, -1, ret, err) : hold_device(g, true, ret, err);
     spares_over(engine, g->slot);
@@ -147,7 +151,7 @@ int grade_recording(kgrade *engine, const struct task *task, const struct device
     if (recording_write(g->recording, &g->public_recording, err))
         return -1;
     grade_choose_cases(g);
-    spares_begin(engine, g->slot, task, NULL);
+    spares_begin(engine, g->slot, task, NULL, false);
     int result = hold_device(g, false, ret, err);
     spares_over(engine, g->slot);
     return result;

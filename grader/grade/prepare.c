@@ -8,6 +8,7 @@
 #include "../build/build.h"
 #include "health.h"
 #include "pythons.h"
+#include "rehearsal.h"
 #include "slot.h"
 #include "spec.h"
 #include "state.h"
@@ -83,6 +84,8 @@ int grade_build(struct grade *g)
     uint64_t start = io_now();
     int result = build_candidate(g->engine, g->device, g->language, g->target, g->source,
                                  g->source_size, &g->library, &g->build_cached, &g->finding);
+    if (!result)
+        rehearsal_run(g);
     g->step_ns[STEP_TIME_BUILD] = io_now() - start;
     return result;
 }
@@ -105,6 +108,7 @@ static int record_part(struct grade *g, size_t first, size_t n, bool secret)
                                      .secret = secret,
                                      .library = &g->library,
                                      .python = g->python,
+                                     .seeds = {&g->seeds[0], secret ? &g->seeds[1] : NULL},
                                      .graves = &g->graves};
     if (n == 0)
         return 0;

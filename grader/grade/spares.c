@@ -25,20 +25,32 @@
 
 static bool is_python(unsigned kind)
 {
-    return kind <= SPARE_PYTHON_JUDGE;
+    return kind < SPARE_REPLAYER;
+}
+
+static bool is_rehearsal(unsigned kind)
+{
+    return kind >= SPARE_REHEARSAL && kind <= SPARE_REHEARSALS_END;
+}
+
+/* Which interpreter a kind of recorder or rehearsal is of. */
+static unsigned place_of(unsigned kind)
+{
+    return is_rehearsal(kind) ? kind - SPARE_REHEARSAL : kind;
 }
 
 static enum device_step step_of(unsigned kind)
 {
-    return kind == SPARE_JUDGE || kind == SPARE_PYTHON_JUDGE ? STEP_JUDGE
-           : kind == SPARE_REPLAYER                          ? STEP_REPLAY
-                                                             : STEP_RECORD;
+    return is_rehearsal(kind)                                  ? STEP_REHEARSE
+           : kind == SPARE_JUDGE || kind == SPARE_PYTHON_JUDGE ? STEP_JUDGE
+           : kind == SPARE_REPLAYER                            ? STEP_REPLAY
+                                                               : STEP_RECORD;
 }
 
 static const struct python *python_of(const kgrade *engine, unsigned kind)
 {
     return kind == SPARE_PYTHON_JUDGE ? judge_interpreter(engine)
-           : is_python(kind)          ? &engine->pythons.items[kind]
+           : is_python(kind)          ? &engine->pythons.items[place_of(kind)]
                                       : NULL;
 }
 
@@ -57,7 +69,8 @@ static unsigned needed(unsigned kind)
 {
     static const unsigned each[] = {[STEP_RECORD] = SPARE_RECORDERS,
                                     [STEP_REPLAY] = SPARE_REPLAYERS,
-                                    [STEP_JUDGE] = SPARE_JUDGES};
+                                    [STEP_JUDGE] = SPARE_JUDGES,
+                                    [STEP_REHEARSE] = SPARE_REHEARSALS};
     return each[step_of(kind)];
 }
 
@@ -69,6 +82,16 @@ static unsigned wanted(const kgrade *engine, unsigned kind)
     if (!engine->options.keep_spares || !is_python(kind))
         return needed(kind);
     return kind == SPARE_PYTHON_JUDGE ? (n + 1) / 2 : n;
+}
+
+/* Whether the device and the interpreters that are named have a use for a kind. */
+static bool exists(const kgrade *engine, const struct device *device, unsigned kind)
+{
+    if (!is_python(kind))
+        return true;
+    if (kind == SPARE_PYTHON_JUDGE)
+        return engine->pythons.n > 0;
+    return place_of(kind) < engine->pythons.n && (!is_rehearsal(kind) || device->rehearsal);
 }
 
 /* On a device that does not work they would only be in the way. */
@@ -249,8 +272,8 @@ static void settle(kgrade *engine, struct device_slot *slot)
 
 /* --- for others --- */
 
-int worker_take(kgrade *engine, const struct device *device, enum device_step step,
-                const struct python *python, struct worker *ret, kgrade_error *err)
+bool worker_take_spare(kgrade *engine, const struct device *device, enum device_step step,
+                       const struct python *python, struct worker *ret)
 {
     struct spares *spares = &engine_slot(engine, device)->spares;
     unsigned kind = kind_of(engine, step, python);
@@ -261,15 +284,22 @@ int worker_take(kgrade *engine, const struct device *device, enum device_step st
         empty(spare);
     }
     pthread_mutex_unlock(&spares->lock);
-    return spare ? 0 : worker_start(engine, device, step, python, SPARE_LIFE_NS, ret, err);
+    return spare != NULL;
+}
+
+int worker_take(kgrade *engine, const struct device *device, enum device_step step,
+                const struct python *python, struct worker *ret, kgrade_error *err)
+{
+    if (worker_take_spare(engine, device, step, python, ret))
+        return 0;
+    return worker_start(engine, device, step, python, SPARE_LIFE_NS, ret, err);
 }
 
 int spares_open(kgrade *engine, struct device_slot *slot, kgrade_error *err)
 {
     struct spares *spares = &slot->spares;
     for (unsigned kind = 0; kind < SPARE_KINDS; kind++)
-        if (!is_python(kind) || kind < engine->pythons.n ||
-            (kind == SPARE_PYTHON_JUDGE && engine->pythons.n))
+        if (exists(engine, slot->device, kind))
             spares->n += wanted(engine, kind);
     spares->items = calloc(spares->n, sizeof *spares->items);
     if (!spares->items) {
@@ -302,13 +332,14 @@ void spares_end(struct device_slot *slot)
 }
 
 void spares_begin(kgrade *engine, struct device_slot *slot, const struct task *task,
-                  const struct python *python)
+                  const struct python *python, bool rehearses)
 {
     struct spares *spares = &slot->spares;
     if (!slot->device->start_ahead)
         return;
     bool takes[SPARE_KINDS + 1] = {false}, works = !is_quarantined(slot);
     takes[kind_of(engine, STEP_RECORD, python)] = true;
+    takes[rehearses ? kind_of(engine, STEP_REHEARSE, python) : SPARE_KINDS] = true;
     takes[kind_of(engine, STEP_REPLAY, NULL)] = true;
     takes[kind_of(engine, STEP_JUDGE, task->python ? judge_interpreter(engine) : NULL)] = true;
     pthread_mutex_lock(&spares->lock);
@@ -376,9 +407,10 @@ void spares_ask_all(kgrade *engine, struct device_slot *slot)
         takes_python && judge_interpreter(engine) && has_foreign(engine, slot->device);
     pthread_mutex_lock(&slot->spares.lock);
     for (unsigned kind = 0; kind < SPARE_KINDS; kind++)
-        slot->spares.asked[kind] = slot->spares.asked[kind] ||
-                                   (kind == SPARE_PYTHON_JUDGE ? judges_python
-                                    : is_python(kind) ? takes_python && kind < engine->pythons.n
-                                                      : true);
+        slot->spares.asked[kind] =
+            slot->spares.asked[kind] ||
+            (kind == SPARE_PYTHON_JUDGE ? judges_python
+             : is_python(kind)          ? takes_python && exists(engine, slot->device, kind)
+                                        : true);
     pthread_mutex_unlock(&slot->spares.lock);
 }

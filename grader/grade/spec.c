@@ -68,6 +68,7 @@ enum jail_policy spec_policy(const struct device *device, enum device_step step)
     case STEP_BUILD:
         return JAIL_BUILD;
     case STEP_RECORD:
+    case STEP_REHEARSE:
         return JAIL_RECORD;
     case STEP_REPLAY:
         return JAIL_REPLAY;
@@ -129,6 +130,8 @@ struct jail_limits spec_limits(const struct device *device, enum device_step ste
     }
     if (!limits.memory_bytes)
         limits.data_bytes = data_bytes(step, limits.memory_total_bytes);
+    if (step == STEP_REHEARSE) /* beside whatever is being timed, as builds are */
+        limits.cpu_percent = build_cpu_percent();
     if (python) {
         limits.processes = PYTHON_PROCESSES;
         limits.open_files = PYTHON_OPEN_FILES;
@@ -186,6 +189,17 @@ static void write_python_command(const kgrade *engine, const struct device *devi
     memcpy(ret->argv, argv, sizeof argv);
 }
 
+/* The recorder's files: boot.py calls the candidate, the device's module knows its types. */
+static void write_rehearsal_command(const kgrade *engine, const struct device *device,
+                                    const struct python *python, struct spec_command *ret)
+{
+    write_python_command(engine, device, STEP_RECORD, python, ret);
+    ret->preload[0] = '\0';
+    engine_program(engine, device->rehearsal, ret->program);
+    const char *const argv[] = {python->path, "-I", "-B", "-u", ret->program, ret->boot, NULL};
+    memcpy(ret->argv, argv, sizeof argv);
+}
+
 size_t spec_command_binds(const struct spec_command *command, const struct python *python,
                           struct jail_bind *binds, size_t max)
 {
@@ -202,9 +216,10 @@ static size_t add_python_variables(const struct spec_command *command, const cha
     for (size_t i = 0; i < n; i++)
         if (!strncmp(env[i], "PATH=", 5))
             env[i] = command->path;
-    env[n] = command->preload;
-    env[n + 1] = "USER=candidate"; /* no jail has a list of users to look it up in */
-    return SPEC_PYTHON_VARIABLES;
+    env[n] = "USER=candidate"; /* no jail has a list of users to look it up in */
+    if (command->preload[0])
+        env[n + 1] = command->preload;
+    return command->preload[0] ? SPEC_PYTHON_VARIABLES : SPEC_PYTHON_VARIABLES - 1;
 }
 
 void spec_command(const kgrade *engine, const struct device *device, enum device_step step,
@@ -214,7 +229,9 @@ void spec_command(const kgrade *engine, const struct device *device, enum device
                        : step == STEP_REPLAY ? device->replayer
                                              : device->judge;
     *ret = (struct spec_command){.boot = ""};
-    if (python)
+    if (step == STEP_REHEARSE)
+        write_rehearsal_command(engine, device, python, ret);
+    else if (python)
         write_python_command(engine, device, step, python, ret);
     else
         write_command(engine, name, ret);
@@ -224,7 +241,7 @@ void spec_command_environment(const struct spec_command *command, const struct d
                               enum device_step step, const char *env[SPEC_MAX_VARIABLES])
 {
     size_t n = spec_environment(device, step, env, SPEC_MAX_VARIABLES - SPEC_PYTHON_VARIABLES);
-    if (command->preload[0])
+    if (command->path[0])
         n += add_python_variables(command, env, n);
     env[n] = NULL;
 }

@@ -3,6 +3,7 @@
 #define KGRADE_GRADE_STATE_H
 
 #include "../judge/judge.h"
+#include "../record/record.h"
 #include "../replay/replay.h"
 #include "engine.h"
 #include "result.h"
@@ -40,6 +41,7 @@ struct grade {
 
     char target[32];
     struct bytes library;
+    struct bytes seeds[RECORD_MAX_SEEDS]; /* see rehearsal.h */
     struct recording *recording;
     struct bytes public_recording; /* without the hidden cases: may leave the house */
     struct recording *again;       /* one benchmark case, by the recorder of the hidden ones */

@@ -134,13 +134,12 @@ static void settle(struct worker *worker, struct worker_outcome *ret)
     }
 }
 
-static void ask(struct worker *worker, json_t *request, const void *blob, size_t blob_size, int fd,
-                uint64_t deadline, struct timeline *timeline, struct worker_outcome *ret)
+/* failed, err: of sending the request. */
+static void hear(struct worker *worker, int failed, kgrade_error err, uint64_t deadline,
+                 struct timeline *timeline, struct worker_outcome *ret)
 {
-    kgrade_error err = {.code = ""};
     *ret = (struct worker_outcome){.message = {.fd = -1}};
     bool cancelled = false;
-    int failed = wire_send(worker->socket, request, blob, blob_size, fd, deadline, &err);
     while (!failed) {
         wire_message_free(&ret->message);
         /* Past the deadline, receiving says so itself. */
@@ -185,9 +184,27 @@ void worker_request(struct worker *worker, json_t *request, const void *blob, si
                     int fd, uint64_t deadline, struct worker_outcome *ret)
 {
     struct timeline timeline;
+    kgrade_error err = {.code = ""};
     const char *op = json_string_value(json_object_get(request, "op"));
     timeline_begin(&timeline, op ? op : "?");
-    ask(worker, request, blob, blob_size, fd, deadline, &timeline, ret);
+    int failed = wire_send(worker->socket, request, blob, blob_size, fd, deadline, &err);
+    hear(worker, failed, err, deadline, &timeline, ret);
+    timeline_end(&timeline);
+}
+
+void worker_ask(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
+                uint64_t deadline, struct worker_question *ret)
+{
+    ret->error = (kgrade_error){.code = ""};
+    ret->failed = wire_send(worker->socket, request, blob, blob_size, -1, deadline, &ret->error);
+}
+
+void worker_hear(struct worker *worker, const struct worker_question *question, uint64_t deadline,
+                 struct worker_outcome *ret)
+{
+    struct timeline timeline;
+    timeline_begin(&timeline, "hear");
+    hear(worker, question->failed, question->error, deadline, &timeline, ret);
     timeline_end(&timeline);
 }
 

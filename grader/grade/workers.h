@@ -5,8 +5,8 @@
 #include "../wire.h"
 #include "engine.h"
 
-/* Starts the device's program for STEP_RECORD, STEP_REPLAY or STEP_JUDGE with wall_ns to live.  python: for STEP_RECORD
- * of a candidate in Python and STEP_JUDGE of a foreign task the interpreter, else NULL. */
+/* Starts the device's program for STEP_RECORD, STEP_REPLAY, STEP_JUDGE or STEP_REHEARSE with wall_ns to live.  python: for
+ * STEP_RECORD of a candidate in Python, STEP_JUDGE of a foreign task and STEP_REHEARSE the interpreter, else NULL. */
 int worker_start(kgrade *engine, const struct device *device, enum device_step step,
                  const struct python *python, uint64_t wall_ns, struct worker *ret,
                  kgrade_error *err);
@@ -15,6 +15,10 @@ int worker_start(kgrade *engine, const struct device *device, enum device_step s
 int worker_take(kgrade *engine, const struct device *device, enum device_step step,
                 const struct python *python, struct worker *ret, kgrade_error *err);
 
+/* Takes a spare; false: there is none. */
+bool worker_take_spare(kgrade *engine, const struct device *device, enum device_step step,
+                       const struct python *python, struct worker *ret);
+
 /* spares.c: workers of a device that are started ahead, where it says so.  They get ready by themselves; one that cannot be
  * started is left out: whoever needs it will learn why. */
 int spares_open(kgrade *engine, struct device_slot *slot, kgrade_error *err);
@@ -22,10 +26,10 @@ void spares_close(struct device_slot *slot);
 void spares_end(struct device_slot *slot);
 
 /* Around a grade, from before its build until it has given the device back: spares are there for it.  python: its
- * candidate's; NULL: a shared object.  Afterwards they are refilled where they are kept between grades, and else end with
+ * candidate's; NULL: a shared object.  rehearses: it takes rehearsals, too.  Afterwards they are refilled where they are kept between grades, and else end with
  * the last grade under way. */
 void spares_begin(kgrade *engine, struct device_slot *slot, const struct task *task,
-                  const struct python *python);
+                  const struct python *python, bool rehearses);
 void spares_over(kgrade *engine, struct device_slot *slot);
 
 /* Replaces them all: what was started before a fault shares the device with it.  Those that a check of the device takes come
@@ -65,6 +69,16 @@ void worker_outcome_free(struct worker_outcome *outcome);
 /* Sends a request (stealing the reference) and waits for the final answer.  -1 only when a message could not even be made. */
 void worker_request(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
                     int fd, uint64_t deadline, struct worker_outcome *ret);
+
+/* The same in two steps, for several workers that are to be at work side by side. */
+struct worker_question {
+    kgrade_error error; /* of sending it */
+    int failed;
+};
+void worker_ask(struct worker *worker, json_t *request, const void *blob, size_t blob_size,
+                uint64_t deadline, struct worker_question *ret);
+void worker_hear(struct worker *worker, const struct worker_question *question, uint64_t deadline,
+                 struct worker_outcome *ret);
 
 /* Kills what is left and waits until everything in the jail is dead. */
 void worker_end(struct worker *worker);

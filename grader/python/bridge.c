@@ -18,6 +18,7 @@
 #include "../../sandbox/base/fail.h"
 #include "../record/worker.h"
 #include "../task/call.h"
+#include "arguments.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -26,6 +27,7 @@ struct python_side {
     int (*start)(void);
     int (*load)(const char *task, const char *source, size_t size);
     int (*prepare)(const char *arguments);
+    int (*seed)(const char *files, size_t size);
 };
 
 EXPORT int kgrade_python_main(const struct python_side *side, void *call);
@@ -87,35 +89,7 @@ static int called(kgrade_error *err)
     return python.error.code[0] ? take_error(err) : 0;
 }
 
-static json_t *describe(const struct param *param)
-{
-    return json_pack("{s:s, s:s, s:s?}", "name", param->name, "kind", param_kind_name(param->kind),
-                     "dtype", param->kind == PARAM_STREAM ? NULL : dtype_name(param->dtype));
-}
-
-/* Of a foreign task: how an entry is called, and what with.  Nothing of where inputs and answers come from. */
-static json_t *describe_foreign(const struct task *task)
-{
-    static const char *const kept[] = {"data", "outputs", "init"};
-    json_t *variants = json_array(), *variant;
-    size_t i;
-    if (!task->python) {
-        json_decref(variants);
-        return NULL;
-    }
-    json_array_foreach(json_object_get(task->python, "variants"), i, variant)
-    {
-        json_t *one = json_object();
-        for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++)
-            if (json_object_get(variant, kept[k]))
-                json_object_set(one, kept[k], json_object_get(variant, kept[k]));
-        json_array_append_new(variants, one);
-    }
-    return json_pack("{s:O, s:O, s:o}", "form", json_object_get(task->python, "form"), "seed",
-                     json_object_get(task->python, "seed"), "variants", variants);
-}
-
-static int read_source(int fd, struct bytes *ret, kgrade_error *err)
+static int read_file(int fd, struct bytes *ret, kgrade_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) || st.st_size < 0)
@@ -137,15 +111,8 @@ static int read_source(int fd, struct bytes *ret, kgrade_error *err)
 static int load(const struct task *task, int fd, void (**ret_entry)(void), kgrade_error *err)
 {
     cleanup_bytes struct bytes source = {0};
-    json_auto_t *parameters = json_array();
-    for (size_t i = 0; i < task->n_params; i++)
-        json_array_append_new(parameters, describe(&task->params[i]));
-    json_auto_t *json = json_pack("{s:s, s:O, s:o*}", "entry", task->entry, "parameters",
-                                  parameters, "foreign", describe_foreign(task));
-    cleanup_free char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    if (!text)
-        return fail(err, "out_of_memory", NULL, "No memory for the task.");
-    if (read_source(fd, &source, err))
+    cleanup_free char *text = arguments_task(task, err);
+    if (!text || read_file(fd, &source, err))
         return -1;
     if (!python.side->load(text, (const char *)source.data, source.size))
         return take_error(err);
@@ -153,51 +120,22 @@ static int load(const struct task *task, int fd, void (**ret_entry)(void), kgrad
     return 0;
 }
 
-static int add_buffer(const struct param *param, const struct expr_scope *scope, void *pointer,
-                      json_t *arguments, kgrade_error *err)
-{
-    json_t *shape = json_array();
-    for (size_t axis = 0; axis < param->rank; axis++) {
-        int64_t extent;
-        if (expr_eval(param->shape[axis], scope, &extent, err)) {
-            json_decref(shape);
-            return -1;
-        }
-        json_array_append_new(shape, json_integer(extent));
-    }
-    json_array_append_new(arguments, json_pack("{s:I, s:o}", "address",
-                                               (json_int_t)(uintptr_t)pointer, "shape", shape));
-    return 0;
-}
-
 static int prepare(const struct task *task, struct call *call, const int64_t *dims,
                    void *const pointers[TASK_MAX_PARAMS], kgrade_error *err)
 {
     (void)call;
-    struct expr_scope scope = task_scope(task, dims);
-    json_auto_t *arguments = json_array();
-    size_t dim = 0;
-    for (size_t i = 0; i < task->n_params; i++) {
-        const struct param *param = &task->params[i];
-        if (param_is_buffer(param)) {
-            if (add_buffer(param, &scope, pointers[i], arguments, err))
-                return -1;
-        } else if (param->kind == PARAM_STREAM) {
-            json_array_append_new(
-                arguments, json_pack("{s:I}", "address", (json_int_t)(uintptr_t)pointers[i]));
-        } else if (param->kind == PARAM_DIM) {
-            json_array_append_new(arguments, json_pack("{s:I}", "value", (json_int_t)dims[dim++]));
-        } else {
-            bool real = dtype_is_float(param->dtype);
-            json_array_append_new(arguments,
-                                  real ? json_pack("{s:f}", "value", param->scalar)
-                                       : json_pack("{s:I}", "value", (json_int_t)param->scalar));
-        }
-    }
-    cleanup_free char *text = json_dumps(arguments, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    cleanup_free char *text = arguments_call(task, dims, pointers, err);
     if (!text)
-        return fail(err, "out_of_memory", NULL, "No memory for the arguments.");
+        return -1;
     return python.side->prepare(text) ? 0 : take_error(err);
+}
+
+static int take_seed(int fd, kgrade_error *err)
+{
+    cleanup_bytes struct bytes seed = {0};
+    if (read_file(fd, &seed, err))
+        return -1;
+    return python.side->seed((const char *)seed.data, seed.size) ? 0 : take_error(err);
 }
 
 static bool resolve(const char *name, void *to, size_t size)
@@ -209,8 +147,12 @@ static bool resolve(const char *name, void *to, size_t size)
 
 int kgrade_python_main(const struct python_side *side, void *call)
 {
-    static const struct record_host host = {
-        .start = start, .open = open_call, .load = load, .prepare = prepare, .called = called};
+    static const struct record_host host = {.start = start,
+                                            .open = open_call,
+                                            .seed = take_seed,
+                                            .load = load,
+                                            .prepare = prepare,
+                                            .called = called};
     python.side = side;
     python.call = call;
     if (!resolve("PyObject_CallObject", &python.call_object, sizeof python.call_object) ||

@@ -186,6 +186,27 @@ static int load(kgrade *engine, const struct record_request *request, struct wor
                                        : blame(step_ns(engine, request->python), &o, "loading", f);
 }
 
+/* Without what a rehearsal left the candidate compiles for itself. */
+static int plant(kgrade *engine, const struct record_request *request, struct worker *worker,
+                 struct finding *f)
+{
+    for (size_t i = 0; i < RECORD_MAX_SEEDS; i++) {
+        kgrade_error err = {.code = ""};
+        cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+        const struct bytes *seed = request->seeds[i];
+        if (!seed || !seed->size)
+            continue;
+        cleanup_close int fd = jails_memory_file("seed", seed->data, seed->size, &err);
+        if (fd < 0)
+            return finding_infrastructure(f, &err);
+        worker_request(worker, json_pack("{s:s}", "op", "seed"), NULL, 0, fd,
+                       io_now() + step_ns(engine, request->python), &o);
+        if (o.answer != WORKER_ANSWERED)
+            return worker_fault(&o, "recorder", f);
+    }
+    return 0;
+}
+
 static int open_and_load(kgrade *engine, const struct record_request *request,
                          struct worker *worker, struct finding *f)
 {
@@ -209,7 +230,7 @@ static int open_and_load(kgrade *engine, const struct record_request *request,
         if (o.answer != WORKER_ANSWERED)
             return worker_fault(&o, "recorder", f);
     }
-    return load(engine, request, worker, f);
+    return plant(engine, request, worker, f) || load(engine, request, worker, f) ? -1 : 0;
 }
 
 static unsigned count_launches(const struct recording_call *call)

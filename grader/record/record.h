@@ -20,6 +20,8 @@ enum record_profile {
     RECORD_PROFILE_PLAIN, /* nor are they noted */
 };
 
+#define RECORD_MAX_SEEDS 2
+
 struct record_request {
     const struct device *device;
     const struct task *task;
@@ -31,8 +33,9 @@ struct record_request {
     /* NULL: none.  Its call is recorded last, for ret_again. */
     const struct task_case *again;
     struct recording *ret_again;
-    const struct bytes *library; /* the built candidate */
-    const struct python *python; /* its interpreter; NULL: it is a shared object */
+    const struct bytes *library;                 /* the built candidate */
+    const struct python *python;                 /* its interpreter; NULL: it is a shared object */
+    const struct bytes *seeds[RECORD_MAX_SEEDS]; /* of rehearsals; NULL or empty: none */
     struct graves
         *graves; /* where a recorder goes that has done its work; NULL: its death is waited for */
 };

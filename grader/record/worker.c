@@ -225,7 +225,10 @@ static int serve(struct recorder *r, const struct wire_message *message, const c
             return worker_ok(NULL, NULL, 0, -1);
         return worker_fail("infrastructure_error", &err);
     }
-    if (!strcmp(op, "load")) {
+    if (!strcmp(op, "seed")) {
+        if (!r->entry && message->fd >= 0 && r->host->seed && !r->host->seed(message->fd, &err))
+            return worker_ok(NULL, NULL, 0, -1);
+    } else if (!strcmp(op, "load")) {
         uint64_t ns = 0;
         if (r->task && !r->entry && !load_candidate(r, message->fd, &ns, &err))
             return worker_ok(json_pack("{s:I}", "load_ns", (json_int_t)ns), NULL, 0, -1);

@@ -8,6 +8,8 @@
  * Messages (wire.h), grader -> recorder, each answered by exactly one final message; progress messages may precede it:
  *   {"op":"open","task":TEXT,"arena_bytes":n,"workspace_bytes":n}
  *                              -> {"ok":true}                       of the largest case's buffers, and in place of the task's
+ *   {"op":"seed"} + files as a descriptor
+ *                              -> {"ok":true}                       of a rehearsal; before the candidate is loaded, any number
  *   {"op":"load"} + candidate.so as a descriptor
  *                              -> {"ok":true,"load_ns":n}           dlopen, entry looked up
  *   {"op":"record","dims":[..],"seed":"HEX","warm":n}          of at most so many warm calls
@@ -77,6 +79,8 @@ struct record_host {
     int (*start)(kgrade_error *err);
     /* *ret_call is what record_host's entries are called with. */
     int (*open)(const struct task *task, struct call **ret_call, kgrade_error *err);
+    /* What a rehearsal of the candidate left: see grade/rehearsal.h. */
+    int (*seed)(int fd, kgrade_error *err);
     /* The candidate, as build/build.h made it. */
     int (*load)(const struct task *task, int fd, void (**ret_entry)(void), kgrade_error *err);
     /* The arguments of a case; pointers[i]: what the device gives for buffer or stream i of the task's parameters. */

@@ -233,7 +233,7 @@ static void interpreters_wait_as_many_as_an_operator_wants(void **state)
     struct worker worker = WORKER_NONE;
 
     /* What one grade takes is started with it, the others when it is over; nothing that it has not asked for. */
-    spares_begin(engine, slot, task_set_find(engine->tasks, TASK), first);
+    spares_begin(engine, slot, task_set_find(engine->tasks, TASK), first, false);
     assert_int_equal(count(engine, 0), SPARE_RECORDERS);
     assert_int_equal(worker_take(engine, &device, STEP_RECORD, first, &worker, NULL), 0);
     assert_int_equal(count(engine, 0), SPARE_RECORDERS - 1);
@@ -273,7 +273,7 @@ static void interpreters_wait_as_many_as_an_operator_wants(void **state)
     /* On a device that does not work nothing is started. */
     spares_end(slot);
     slot->health.quarantined = true;
-    spares_begin(engine, slot, engine->tasks->tasks[0], NULL);
+    spares_begin(engine, slot, engine->tasks->tasks[0], NULL, false);
     spares_over(engine, slot);
     assert_waiting(engine, 0, 0, false);
     for (unsigned kind = 0; kind < SPARE_KINDS; kind++)

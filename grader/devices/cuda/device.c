@@ -280,7 +280,7 @@ static size_t binds(enum device_step step, struct jail_bind *ret, size_t max)
         return n;
     for (size_t i = 0; i < machine.n_folders && n < max; i++)
         ret[n++] = (struct jail_bind){.source = machine.folders[i], .optional = true};
-    for (size_t i = 0; i < machine.n_nodes && n < max; i++)
+    for (size_t i = 0; step != STEP_REHEARSE && i < machine.n_nodes && n < max; i++)
         ret[n++] = (struct jail_bind){
             .source = machine.nodes[i], .writable = true, .optional = true, .device = true};
     /* What the driver asks about the machine's shape. */
@@ -293,6 +293,7 @@ static size_t binds(enum device_step step, struct jail_bind *ret, size_t max)
 static size_t environment(enum device_step step, const char **env, size_t max)
 {
     pthread_once(&machine_once, look_at_machine);
+    bool has_candidate = step == STEP_RECORD || step == STEP_REHEARSE;
     /* The replayer loads nothing lazily: a first use would land in a sample. */
     const char *const wanted[] = {
         step == STEP_BUILD ? NULL : machine.library_path,
@@ -305,11 +306,11 @@ static size_t environment(enum device_step step, const char **env, size_t max)
         step == STEP_REPLAY ? NULL : "CUDA_DEVICE_MAX_CONNECTIONS=1",
         /* What a candidate in Python compiles from CUDA is compiled as candidates in CUDA are: launches without a stream go to
          * the one that is captured. */
-        step == STEP_RECORD ? "NVCC_APPEND_FLAGS=--default-stream per-thread" : NULL,
-        step == STEP_RECORD && machine.home[0] ? machine.home : NULL,
-        step == STEP_RECORD && machine.triton[0] ? machine.triton : NULL,
+        has_candidate ? "NVCC_APPEND_FLAGS=--default-stream per-thread" : NULL,
+        has_candidate && machine.home[0] ? machine.home : NULL,
+        has_candidate && machine.triton[0] ? machine.triton : NULL,
         /* In the candidate's own process: others would first import PyTorch, which takes longer than what they compile. */
-        step == STEP_RECORD ? "TORCHINDUCTOR_COMPILE_THREADS=1" : NULL,
+        has_candidate ? "TORCHINDUCTOR_COMPILE_THREADS=1" : NULL,
         machine.debug[0] ? machine.debug : NULL,
         machine.visible[0] ? machine.visible : NULL,
     };
@@ -371,6 +372,7 @@ const struct device device_cuda = {
     .recorder = "kgrade-record-cuda",
     .replayer = "kgrade-replay-cuda",
     .judge = "kgrade-judge-cuda",
+    .rehearsal = "kgrade-python-cuda-rehearse.py",
     .shares_arena = true,
     .start_ahead = true,
     .stays_awake = true,

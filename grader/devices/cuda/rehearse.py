@@ -1,0 +1,268 @@
+"""
+A rehearsal: a candidate's calls without a card, so that Triton's kernels are compiled before the card is taken.
+
+Started as `python -I rehearse.py BOOT` in a jail like a recorder's that has no device in it.  Tensors are PyTorch's fake ones, which have
+shapes and no memory, and Triton has a driver that compiles and launches nothing.  What comes of it is Triton's cache, from which
+recorders compile nothing again.  All of it is only a try: whatever fails here is met, and told, where the candidate is recorded.
+
+One request, framed as all messages are (wire.h): {"op": "rehearse", "target", "task", "cases"} with the candidate as its blob, task and
+cases in the words of bridge.c.  The answer's blob holds the files of the cache that are new; boot.py unpacks it.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+import struct
+import sys
+import time
+import types
+
+SOCKET = 3
+CACHE = os.path.join(os.environ.get("HOME", "/tmp"), ".triton", "cache")
+ADDRESS = 0x601000000000  # as aligned as all device memory is
+STREAM = 2
+BUDGET_S = 20  # then what is there has to do
+MAX_BYTES = 64 << 20
+# What kernels are chosen by; where it is another number on the card, they are compiled there.
+PROCESSORS = {80: 108, 86: 84, 89: 142, 90: 132, 100: 148, 120: 188}
+SHARED_BYTES = {80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376}
+MOST_SHARED_BYTES = 232448
+
+
+def load_module(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- messages ---
+
+def read(n):
+    data = bytearray()
+    while len(data) < n:
+        piece = os.read(SOCKET, n - len(data))
+        if not piece:
+            os._exit(0)
+        data += piece
+    return bytes(data)
+
+
+def receive():
+    length, blob = struct.unpack("<II", read(8))
+    return json.loads(read(length)), read(blob)
+
+
+def send(message, blob):
+    text = json.dumps(message).encode()
+    data = memoryview(struct.pack("<II", len(text), len(blob)) + text + blob)
+    while data:
+        data = data[os.write(SOCKET, data):]
+
+
+# --- a card that is not there ---
+
+class Stream:
+    cuda_stream = ptr = STREAM
+
+    def __getattr__(self, name):
+        return lambda *_, **__: None
+
+
+class Event(Stream):
+    def __init__(self, *_, **__):
+        pass
+
+    def elapsed_time(self, _):
+        return 1.0
+
+
+class Utils:
+    """What Triton's driver asks of the card."""
+
+    def __init__(self, arch):
+        self.arch = arch
+
+    def load_binary(self, *_):
+        return 1, 1, 0, 0, 1024  # module, function, registers, spills, threads
+
+    def get_device_properties(self, _):
+        return {"max_shared_mem": SHARED_BYTES.get(self.arch, MOST_SHARED_BYTES), "multiprocessor_count": PROCESSORS.get(self.arch, 132),
+                "max_num_regs": 65536, "warpSize": 32, "sm_clock_rate": 1, "mem_clock_rate": 1, "mem_bus_width": 1}
+
+    def __getattr__(self, name):
+        return lambda *_, **__: None
+
+
+class Driver:
+    def __init__(self, arch):
+        from triton.backends.compiler import GPUTarget
+        from triton.backends.nvidia import driver
+        self.utils, self.target = Utils(arch), GPUTarget("cuda", arch, 32)
+        self.map_python_to_cpp_type = driver.ty_to_cpp
+        build = driver.CudaLauncher
+
+        class Launcher:
+            def __init__(self, source, metadata):
+                with contextlib.suppress(Exception):
+                    build(source, metadata)
+
+            def __call__(self, *_, **__):
+                pass
+
+        self.launcher_cls = Launcher
+
+    def get_current_target(self):
+        return self.target
+
+    def get_current_device(self):
+        return 0
+
+    def set_current_device(self, _):
+        pass
+
+    def get_current_stream(self, _):
+        return STREAM
+
+    def get_active_torch_device(self):
+        return torch.device("cuda", 0)
+
+    def get_device_interface(self):
+        return torch.cuda
+
+    def get_benchmarker(self):
+        def compile_only(call, quantiles=None, **_):
+            call()
+            return [1.0] * len(quantiles) if quantiles else 1.0
+        return compile_only
+
+    def get_empty_cache_for_benchmark(self):
+        return torch.empty(1, device="cuda")
+
+    def clear_cache(self, _):
+        pass
+
+
+def pretend(arch):
+    """PyTorch says that there is a card."""
+    properties = types.SimpleNamespace(name="", major=arch // 10, minor=arch % 10, multi_processor_count=PROCESSORS.get(arch, 132), warp_size=32,
+                                       total_memory=64 << 30, max_threads_per_multi_processor=2048, L2_cache_size=50 << 20, regs_per_multiprocessor=65536,
+                                       shared_memory_per_block_optin=SHARED_BYTES.get(arch, MOST_SHARED_BYTES), shared_memory_per_block=49152)
+    answers = {"is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "get_device_capability": (arch // 10, arch % 10),
+               "get_device_name": "", "get_device_properties": properties, "current_stream": Stream(), "default_stream": Stream(),
+               "is_current_stream_capturing": False, "init": None, "_lazy_init": None, "synchronize": None, "set_device": None, "set_stream": None,
+               "empty_cache": None}
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, lambda *_, answer=answer, **__: answer)
+    torch.cuda.device = torch.cuda.stream = torch.cuda.device_of = lambda *_, **__: contextlib.nullcontext()
+    torch.cuda.Stream, torch.cuda.Event = lambda *_, **__: Stream(), Event
+
+
+class Device:
+    """As python.py is, of tensors without memory."""
+    HINTS, REFUSALS = {}, {}
+
+    def __init__(self, views):
+        self.views = views
+
+    def settle(self):
+        pass
+
+    def buffer(self, _, dtype, shape):
+        return torch.empty(shape, dtype=getattr(torch, self.views[dtype]), device="cuda")
+
+    def array(self, address, dtype, shape, _):
+        return self.buffer(address, dtype, shape)
+
+    def stream(self, _):
+        return Stream()
+
+    def permute(self, whole, order):
+        return whole.permute(order)
+
+    def place(self, model):
+        return model.to("cuda") if isinstance(model, torch.nn.Module) else model
+
+    def deliver(self, _, __):
+        return None
+
+
+# --- the rehearsal ---
+
+def start(boot):
+    """What takes long, before there is a candidate."""
+    global torch, triton
+    import torch
+    import triton
+    import torch._subclasses.fake_tensor as fake
+    cuda = load_module("kgrade_device", os.path.join(os.path.dirname(boot), "kgrade-python-cuda.py"))
+    fake.init_gpu_context = lambda _: None
+    fake.FakeTensor.data_ptr = lambda self: ADDRESS + self.storage_offset() * self.itemsize
+    pretend(90)
+    triton.runtime.driver.set_active(Driver(90))
+    with contextlib.suppress(Exception):
+        cuda.start_triton()
+    with fake.FakeTensorMode():
+        torch.empty(4, device="cuda").add_(1)
+    return load_module("kgrade_boot", boot), Device(cuda.VIEWS), fake.FakeTensorMode
+
+
+def files():
+    return {os.path.join(folder, name) for folder, _, names in os.walk(CACHE) for name in names}
+
+
+def call(recorder, case):
+    recorder.bind(case)
+    recorder.called(*recorder.arguments, **recorder.keywords)
+
+
+def call_all(recorder, cases, end):
+    """Each in a process of its own, side by side."""
+    at_once, running = max(1, len(os.sched_getaffinity(0)) // 2), set()
+    for case in cases:
+        if len(running) == at_once:
+            running.discard(os.wait()[0])
+        if time.monotonic() > end:
+            break
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                call(recorder, case)
+            os._exit(0)
+        running.add(child)
+    while running:
+        running.discard(os.wait()[0])
+
+
+def pack(paths):
+    packed = bytearray()
+    for path in sorted(paths):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            data, name = file.read(), os.path.relpath(path, CACHE).encode()
+            if len(packed) + len(data) <= MAX_BYTES:
+                packed += struct.pack("<II", len(name), len(data)) + name + data
+    return bytes(packed)
+
+
+def rehearse(request, source, boot, device, mode):
+    end, before = time.monotonic() + BUDGET_S, files()
+    arch = int("".join(c for c in request["target"] if c.isdigit()) or 90)
+    pretend(arch)
+    triton.runtime.driver.set_active(Driver(arch))
+    recorder = boot.Recorder(types.SimpleNamespace(kgrade_python_fail=lambda *_: None), device)
+    with contextlib.suppress(BaseException), mode():
+        recorder.task = json.loads(request["task"])
+        recorder.function = recorder.find_entry(recorder.import_candidate(source.decode()))
+        call_all(recorder, request["cases"], end)
+    return pack(files() - before)
+
+
+def main():
+    made = start(sys.argv[1])
+    packed = rehearse(*receive(), *made)
+    send({"ok": True}, packed)
+    os._exit(0)
+
+
+main()
