@@ -217,11 +217,11 @@ static int candidate(int socket)
     double honest = ask(&p, &right);
     printf("  %-36s the baseline takes %8.0f ns\n", "alone:", honest);
     must(right && honest > 0, NULL, "the baseline by itself");
-    must(forge(&p, function, arena_buffers(&p.arena), 0x0123456789abcdefull, p.arena.mapped / 64) ==
-             CUDA_SUCCESS,
+    must(forge(&p, function, arena_buffers(&p.arena), 0x0123456789abcdefull,
+               arena_case_bytes(&p.arena) / 64) == CUDA_SUCCESS,
          NULL, "writing to the arena");
-    must(cuMemsetD8(arena_buffers(&p.arena), 0xa5, p.arena.mapped) == CUDA_SUCCESS, NULL,
-         "all of it");
+    must(cuMemsetD8(arena_buffers(&p.arena), 0xa5, arena_case_bytes(&p.arena)) == CUDA_SUCCESS,
+         NULL, "all of it");
     good = check(&p, "all of the arena was written to:", honest) && good;
     unsigned int type;
     if (cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, mail) == CUDA_SUCCESS) {

@@ -32,7 +32,7 @@ static int reserve(struct arena *arena, bool anywhere, kgrade_error *err)
     return 0;
 }
 
-/* The first bytes of the memory, at these addresses. */
+/* All of the memory, at these addresses: parts of one cannot be mapped. */
 static int map(CUmemGenericAllocationHandle memory, CUdeviceptr at, uint64_t bytes,
                const struct driver_context *context, bool read_only, kgrade_error *err)
 {
@@ -56,23 +56,18 @@ static int map(CUmemGenericAllocationHandle memory, CUdeviceptr at, uint64_t byt
     return driver_fail(err, "arena_failed", result, "Opening the arena for access");
 }
 
-static int map_buffers(struct arena *arena, const struct driver_context *context, uint64_t bytes,
-                       bool read_only, kgrade_error *err)
-{
-    if (map(arena->memory, arena_buffers(arena), bytes, context, read_only, err))
-        return -1;
-    arena->mapped = bytes;
-    return 0;
-}
-
 static int open_mapping(struct arena *arena, const struct driver_context *context,
                         enum arena_access access, kgrade_error *err)
 {
-    if (reserve(arena, access != ARENA_READ_WRITE, err) ||
-        map_buffers(arena, context, arena_case_bytes(arena), access == ARENA_READ_ONLY, err))
+    CUdeviceptr at;
+    if (reserve(arena, access != ARENA_READ_WRITE, err))
         return -1;
-    driver_trace("buffers of %llu bytes at %#llx", (unsigned long long)arena->mapped,
-                 (unsigned long long)arena_buffers(arena));
+    at = arena_buffers(arena);
+    if (map(arena->memory, at, arena_case_bytes(arena), context, access == ARENA_READ_ONLY, err))
+        return -1;
+    arena->is_mapped = true;
+    driver_trace("buffers of %llu bytes at %#llx", (unsigned long long)arena_case_bytes(arena),
+                 (unsigned long long)at);
     return 0;
 }
 
@@ -175,13 +170,6 @@ int arena_import(struct arena *ret, const struct driver_context *context, int fd
     return 0;
 }
 
-static void unmap_buffers(struct arena *arena)
-{
-    if (arena->mapped)
-        cuMemUnmap(arena_buffers(arena), arena->mapped);
-    arena->mapped = 0;
-}
-
 static void drop_scratch(struct arena *arena)
 {
     if (arena->scratch.bytes)
@@ -191,43 +179,32 @@ static void drop_scratch(struct arena *arena)
     memset(&arena->scratch, 0, sizeof arena->scratch);
 }
 
-static int fit_scratch(struct arena *arena, const struct driver_context *context, CUdeviceptr from,
-                       uint64_t bytes, kgrade_error *err)
+int arena_fit(struct arena *arena, const struct driver_context *context, CUdeviceptr from,
+              uint64_t bytes, kgrade_error *err)
 {
     const CUmemAllocationProp wanted = properties(context);
-    if (from == arena->scratch.from && bytes == arena->scratch.bytes)
+    CUdeviceptr start = bytes ? from / ARENA_GRANULARITY * ARENA_GRANULARITY : 0;
+    uint64_t size = 0;
+    if (bytes && (start < arena->address || from >= arena_buffers(arena) ||
+                  bytes > arena_buffers(arena) - from))
+        return fail(err, "arena_failed", NULL, "A call needs memory that is not the arena's.");
+    if (bytes)
+        size = whole(bytes + (from - start));
+    if (start == arena->scratch.from && size == arena->scratch.bytes)
         return 0;
     drop_scratch(arena);
-    if (bytes == 0)
+    if (size == 0)
         return 0;
-    CUresult result = cuMemCreate(&arena->scratch.memory, bytes, &wanted, 0);
+    CUresult result = cuMemCreate(&arena->scratch.memory, size, &wanted, 0);
     if (result != CUDA_SUCCESS)
         return driver_fail(err, "arena_failed", result, "Making the workspace's memory");
-    if (map(arena->scratch.memory, from, bytes, context, false, err)) {
+    if (map(arena->scratch.memory, start, size, context, false, err)) {
         drop_scratch(arena);
         return -1;
     }
-    arena->scratch.from = from;
-    arena->scratch.bytes = bytes;
+    arena->scratch.from = start;
+    arena->scratch.bytes = size;
     return 0;
-}
-
-int arena_fit(struct arena *arena, const struct driver_context *context, CUdeviceptr scratch_from,
-              uint64_t scratch_bytes, uint64_t case_bytes, kgrade_error *err)
-{
-    CUdeviceptr from = scratch_bytes ? scratch_from / ARENA_GRANULARITY * ARENA_GRANULARITY : 0;
-    uint64_t bytes = scratch_bytes ? whole(scratch_bytes + (scratch_from - from)) : 0,
-             buffers = whole(case_bytes);
-    if (buffers > arena_case_bytes(arena) ||
-        (bytes && (from < arena->address || from >= arena_buffers(arena) ||
-                   bytes > arena_buffers(arena) - from)))
-        return fail(err, "arena_failed", NULL, "A call needs memory that is not the arena's.");
-    if (buffers != arena->mapped) {
-        unmap_buffers(arena);
-        if (map_buffers(arena, context, buffers, false, err))
-            return -1;
-    }
-    return fit_scratch(arena, context, from, bytes, err);
 }
 
 int arena_clear_scratch(const struct arena *arena, CUstream stream, kgrade_error *err)
@@ -241,13 +218,14 @@ int arena_clear(const struct arena *arena, CUstream stream, kgrade_error *err)
 {
     if (arena_clear_scratch(arena, stream, err))
         return -1;
-    DRIVER_TRY(err, cuMemsetD8Async(arena_buffers(arena), 0, arena->mapped, stream));
+    DRIVER_TRY(err, cuMemsetD8Async(arena_buffers(arena), 0, arena_case_bytes(arena), stream));
     return 0;
 }
 
 void arena_close(struct arena *arena)
 {
-    unmap_buffers(arena);
+    if (arena->is_mapped)
+        cuMemUnmap(arena_buffers(arena), arena_case_bytes(arena));
     drop_scratch(arena);
     if (arena->address)
         cuMemAddressFree(arena->reserved_from, arena->reserved);

@@ -9,13 +9,14 @@
  * So no address moves with the sizes of a task's cases or with that of the workspace, and a recording can be replayed in any
  * later arena of its task whose workspace is as large or larger.
  *
- * Only the buffers' memory is shared.  The workspace is each process's own, and of either only that is mapped which a call needs
+ * Only the buffers' memory is shared.  The workspace is each process's own, and only that is mapped of it which a call needs
  * (arena_fit): all of it has to be cleared for every sample, and what is not there can keep nothing from one sample for the next.
  */
 #ifndef KGRADE_CUDA_ARENA_H
 #define KGRADE_CUDA_ARENA_H
 
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "driver.h"
@@ -37,7 +38,7 @@ struct arena {
     CUdeviceptr address; /* where the workspace begins; 0: no addresses are reserved */
     uint64_t bytes;      /* workspace and buffers, mapped or not */
     uint64_t workspace_bytes;
-    uint64_t mapped; /* of the buffers */
+    bool is_mapped; /* the buffers are */
     struct {
         CUmemGenericAllocationHandle memory;
         CUdeviceptr from;
@@ -61,11 +62,10 @@ int arena_export(const struct arena *arena, int *ret_fd, kgrade_error *err);
 int arena_import(struct arena *ret, const struct driver_context *context, int fd,
                  enum arena_access access, kgrade_error *err);
 
-/* Maps what a call needs and nothing else, in whole pieces of ARENA_GRANULARITY: scratch_bytes of the workspace, whose contents
- * are then undefined, and case_bytes of the buffers, whose contents stay.  Nothing may be at work in the arena.  -1 with `arena_failed`; parts may
- * be missing then. */
-int arena_fit(struct arena *arena, const struct driver_context *context, CUdeviceptr scratch_from,
-              uint64_t scratch_bytes, uint64_t case_bytes, kgrade_error *err);
+/* Maps these bytes of the workspace, in whole pieces of ARENA_GRANULARITY, and nothing else of it.  Their contents are
+ * undefined.  Nothing may be at work in the arena.  -1 with `arena_failed`; then nothing of the workspace is mapped. */
+int arena_fit(struct arena *arena, const struct driver_context *context, CUdeviceptr from,
+              uint64_t bytes, kgrade_error *err);
 
 /* Queues zeros for what is mapped of the workspace, and for that and the buffers.  -1 with `device_failed`. */
 int arena_clear_scratch(const struct arena *arena, CUstream stream, kgrade_error *err);

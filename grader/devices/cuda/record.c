@@ -60,8 +60,7 @@ static int open_device(struct recorder *r, uint64_t arena_bytes, kgrade_error *e
 {
     if (driver_open(&r->context, CU_CTX_SCHED_AUTO, err) ||
         arena_create(&r->arena, &r->context, r->task->workspace_bytes, arena_bytes, err) ||
-        arena_fit(&r->arena, &r->context, r->arena.address, r->arena.workspace_bytes, arena_bytes,
-                  err) ||
+        arena_fit(&r->arena, &r->context, r->arena.address, r->arena.workspace_bytes, err) ||
         kernels_open(&r->kernels, &r->context, err))
         return -1;
     DRIVER_TRY(err, cuStreamCreate(&r->stream, CU_STREAM_NON_BLOCKING));

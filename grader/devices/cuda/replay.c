@@ -239,8 +239,7 @@ static int warm_up_early(struct replayer *r, kgrade_error *err)
     return r->is_filled && r->call.exec && !r->is_warmed_up ? warm_up(r, 0, 0, err) : 0;
 }
 
-/* The arena has what the call's allocations and the case's buffers need, and no more.  Between buffers, and behind the last one, there are
- * canaries wherever something is mapped. */
+/* The workspace is what the call's allocations need.  Between buffers there are canaries wherever something is mapped. */
 static int fit_arena(struct replayer *r, const struct recording_call *call,
                      const struct layout *layout, kgrade_error *err)
 {
@@ -254,12 +253,12 @@ static int fit_arena(struct replayer *r, const struct recording_call *call,
         from = b->address < from ? b->address : from;
         end = b_end > end ? b_end : end;
     }
-    if (arena_fit(&r->arena, &r->context, from, end > from ? end - from : 0, layout->bytes, err))
+    if (arena_fit(&r->arena, &r->context, from, end > from ? end - from : 0, err))
         return -1;
     r->layout = *layout;
     for (size_t i = 0; i < layout->n_buffers; i++) {
         struct layout_buffer *b = &r->layout.buffers[i];
-        uint64_t next = i + 1 < layout->n_buffers ? layout->buffers[i + 1].offset : r->arena.mapped;
+        uint64_t next = i + 1 < layout->n_buffers ? b[1].offset : layout->bytes;
         b->canary = next - b->offset - b->bytes;
     }
     return 0;
