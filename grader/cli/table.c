@@ -102,10 +102,10 @@ static void fill_headings(struct grid *grid, const json_t *cases)
 
 static void fill_times(struct grid *grid, const json_t *one)
 {
-    double median = view_number(one, "device_time.median_ns");
-    if (isfinite(median)) {
+    double time = view_time_ns(view_at(one, "device_time"));
+    if (isfinite(time)) {
         grid_set(grid, TIME, "%s",
-                 text_time_error(median, view_number(one, "device_time.stderr_ns")).text);
+                 text_time_error(time, view_number(one, "device_time.stderr_ns")).text);
         grid_set(grid, SPREAD, "%s",
                  text_time_range(view_number(one, "device_time.p10_ns"),
                                  view_number(one, "device_time.p90_ns"))
@@ -117,7 +117,7 @@ static void fill_times(struct grid *grid, const json_t *one)
         grid_set(grid, SAMPLES, "%.0f (+%.0f void)", samples, voided);
     else if (isfinite(samples))
         grid_set(grid, SAMPLES, "%.0f", samples);
-    double baseline = view_number(one, "baseline.median_ns");
+    double baseline = view_time_ns(view_at(one, "baseline"));
     if (isfinite(baseline))
         grid_set(grid, BASELINE, "%s", text_time(baseline).text);
 }

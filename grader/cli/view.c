@@ -28,6 +28,12 @@ double view_number(const json_t *json, const char *path)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+double view_time_ns(const json_t *series)
+{
+    double centre = view_number(series, "centre_ns");
+    return isnan(centre) ? view_number(series, "median_ns") : centre;
+}
+
 const char *view_string(const json_t *json, const char *path)
 {
     const char *text = json_string_value(view_at(json, path));

@@ -12,6 +12,9 @@ const json_t *view_at(const json_t *json, const char *path);
 /* NaN when it is no number. */
 double view_number(const json_t *json, const char *path);
 
+/* The time of a series of a result ("device_time", "baseline"): its centre, or the median of results that have none.  NaN without. */
+double view_time_ns(const json_t *series);
+
 /* NULL when it is no string or an empty one. */
 const char *view_string(const json_t *json, const char *path);
 

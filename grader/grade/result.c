@@ -88,7 +88,8 @@ static json_t *series_json(const struct series *s, const struct sampling *sampli
                            const json_t *info)
 {
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:O?, s:O?, s:s, s:o}", "median_ns",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:O?, s:O?, s:s, s:o}",
+        "centre_ns", wire_number_json(s->time.centre), "median_ns",
         wire_number_json(s->time.median), "mean_ns", wire_number_json(s->time.mean), "min_ns",
         wire_number_json(s->time.min), "p10_ns", wire_number_json(s->time.p10), "p90_ns",
         wire_number_json(s->time.p90), "p99_ns", wire_number_json(s->time.p99), "stderr_ns",

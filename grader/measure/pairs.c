@@ -67,6 +67,12 @@ void pairs_interval(const struct pairs *p, struct sampling *ret)
     statistics_centre(p->scratch, p->n, 1.96, &ret->speedup, &ret->low, &ret->high);
 }
 
+void pairs_time(const struct pairs *p, double *ret_centre, double *ret_low, double *ret_high)
+{
+    sort_into_scratch(p, p->candidate, p->n);
+    statistics_centre(p->scratch, p->n, 1.96, ret_centre, ret_low, ret_high);
+}
+
 void sampling_keep(const double *samples, size_t n, struct series *ret)
 {
     ret->n_kept = n < SAMPLING_MAX_KEPT ? n : SAMPLING_MAX_KEPT;

@@ -36,6 +36,9 @@ void pairs_append(struct pairs *to, const struct pairs *from);
 /* The speedup and its interval; n > 0. */
 void pairs_interval(const struct pairs *pairs, struct sampling *ret);
 
+/* The centre of the candidate's times and its 95 % interval, ns; n > 0. */
+void pairs_time(const struct pairs *pairs, double *ret_centre, double *ret_low, double *ret_high);
+
 /* Both series, for which the interval is known already, and whether the figures can stand at all. */
 void pairs_conclude(const struct pairs *pairs, const struct sampling_request *request,
                     struct sampling *ret);

@@ -168,9 +168,22 @@ static void choose_judged(struct sampler *s)
     }
 }
 
-static bool narrow_enough(const struct sampling *ret, double precision)
+static bool is_narrow(double centre, double low, double high, double precision)
 {
-    return ret->speedup > 0 && (ret->high - ret->low) / 2 <= precision * ret->speedup;
+    return centre > 0 && (high - low) / 2 <= precision * centre;
+}
+
+/* The speedup, and the candidate's time, which what disturbs both sides of a pair does not drop out of.  Where several pairs of
+ * processes are to share the samples, these differ by more. */
+static bool narrow_enough(const struct sampler *s, const struct sampling *ret, double precision)
+{
+    double centre, low, high, tick = s->request->resolution_ns;
+    if (!is_narrow(ret->speedup, ret->low, ret->high, precision))
+        return false;
+    if (s->request->parts > 1)
+        return true;
+    pairs_time(s->pairs, &centre, &low, &high);
+    return is_narrow(centre, low, high, SAMPLING_TIME_PART * precision) || high - low <= 2 * tick;
 }
 
 /* The very last sample is judged.  Where both sides share an arena, the baseline may have written over what is known to be
@@ -200,7 +213,7 @@ static int sample_until_done(struct sampler *s, struct sampling *ret, struct fin
             continue;
         if (p->n % 10 == 0) {
             pairs_interval(p, ret);
-            if (narrow_enough(ret, precision)) {
+            if (narrow_enough(s, ret, precision)) {
                 ret->stopped = "precision";
                 break;
             }

@@ -26,7 +26,7 @@ double statistics_quantile(const double *sorted, size_t n, double q)
 void statistics_summarise(const double *sorted, size_t n, struct summary *ret)
 {
     struct summary s = {.n = n};
-    double sum = 0, squares = 0;
+    double sum = 0, squares = 0, low, high;
     for (size_t i = 0; i < n; i++)
         sum += sorted[i];
     s.mean = sum / (double)n;
@@ -34,6 +34,7 @@ void statistics_summarise(const double *sorted, size_t n, struct summary *ret)
         squares += (sorted[i] - s.mean) * (sorted[i] - s.mean);
     s.standard_error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : 0;
     s.median = statistics_quantile(sorted, n, 0.5);
+    statistics_centre(sorted, n, 1.96, &s.centre, &low, &high);
     s.min = sorted[0];
     s.p10 = statistics_quantile(sorted, n, 0.1);
     s.p90 = statistics_quantile(sorted, n, 0.9);

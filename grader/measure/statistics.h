@@ -12,8 +12,8 @@ double statistics_quantile(const double *sorted, size_t n, double q);
 
 struct summary {
     size_t n;
-    double median, mean, min, p10, p90, p99;
-    double standard_error; /* of the mean */
+    double median, centre, mean, min, p10, p90, p99; /* centre: of statistics_centre */
+    double standard_error;                           /* of the mean */
 };
 
 void statistics_summarise(const double *sorted, size_t n, struct summary *ret);

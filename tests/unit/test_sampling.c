@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "grader/measure/floor.h"
 #include "grader/measure/pairs.h"
@@ -29,6 +30,7 @@ static struct script {
         scatter;           /* the samples are even between 1 - scatter and 1 + scatter of it */
     double slower_ns;      /* the candidate's process is, than the baseline's, with nothing to do */
     double hidden_ns;      /* of a candidate's replay, that its stamps do not show */
+    bool together;         /* the baseline's samples scatter like the candidate's before them */
     unsigned other_one_in; /* of the candidate's replays take four times as long */
     bool always_void;
     unsigned samples; /* at most */
@@ -53,15 +55,19 @@ int replay_prepare(struct replay *replay, uint64_t seed, uint64_t poison, bool c
     return 0;
 }
 
-static void run_candidate(struct replay_time *ret)
+/* Evenly spread, so that nothing depends on chance: 0, 1/2, 1/4, 3/4, 1/8, ... */
+static double scattered(unsigned n)
 {
-    unsigned n = seen.candidates++;
-    /* Evenly spread, so that nothing depends on chance: 0, 1/2, 1/4, 3/4, 1/8, ... */
     double place = 0;
     for (unsigned bit = 0; bit < 16; bit++)
         place += (n >> bit & 1) / (double)(2u << bit);
-    ret->ns =
-        FLOOR_NS + script.slower_ns + script.candidate_ns * (1 + script.scatter * (2 * place - 1));
+    return 1 + script.scatter * (2 * place - 1);
+}
+
+static void run_candidate(struct replay_time *ret)
+{
+    unsigned n = seen.candidates++;
+    ret->ns = FLOOR_NS + script.slower_ns + script.candidate_ns * scattered(n);
     if (script.other_one_in && n % script.other_one_in == 0)
         ret->ns += 3 * script.candidate_ns;
     ret->wall_ns = ret->ns + REQUEST_NS + script.hidden_ns;
@@ -81,8 +87,9 @@ int replay_run(struct replay *replay, bool empty, struct replay_time *ret, struc
     else if (replay == &script.candidate)
         run_candidate(ret);
     else {
+        double part = script.together ? scattered(seen.baselines) : 1;
         seen.baselines++;
-        ret->ns = FLOOR_NS + BASELINE_NS * (seen.at_work ? SLOWED : 1);
+        ret->ns = FLOOR_NS + BASELINE_NS * part * (seen.at_work ? SLOWED : 1);
         ret->wall_ns = ret->ns + REQUEST_NS;
     }
     return 0;
@@ -169,6 +176,26 @@ static void quiet_samples_give_the_ratio(void **state)
     assert_in_range(s.candidate.time.n, SAMPLING_MIN_SAMPLES, SAMPLING_MIN_SAMPLES + 1);
     assert_int_equal(seen.candidates, s.candidate.time.n + SAMPLING_WARMUPS);
     assert_int_equal(seen.baselines, seen.candidates);
+}
+
+/* What moves both sides of a pair leaves the ratio alone, and the time is to be known as well. */
+static void the_time_is_known_too(void **state)
+{
+    (void)state;
+    struct script how = plain;
+    struct sampling s;
+    struct finding f;
+    how.samples = 400;
+    how.together = true;
+    how.scatter = 0.02; /* evenly: a standard deviation of 1.15 % */
+    assert_int_equal(sample(&how, false, &s, &f), 0);
+    assert_string_equal(s.stopped, "precision");
+    assert_true(s.high - s.low < 0.001);
+    assert_in_range(s.candidate.time.n, 60, 101);
+    assert_true(fabs(s.candidate.time.centre - CANDIDATE_NS) < 0.003 * CANDIDATE_NS);
+    how.scatter = 0.001;
+    assert_int_equal(sample(&how, false, &s, &f), 0);
+    assert_in_range(s.candidate.time.n, SAMPLING_MIN_SAMPLES, SAMPLING_MIN_SAMPLES + 1);
 }
 
 static void each_side_has_its_own_floor(void **state)
@@ -438,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quiet_samples_give_the_ratio),
+        cmocka_unit_test(the_time_is_known_too),
         cmocka_unit_test(each_side_has_its_own_floor),
         cmocka_unit_test(the_last_sample_and_eight_of_the_first_are_judged),
         cmocka_unit_test(pairs_beside_left_work_are_dropped),

@@ -229,8 +229,8 @@ void roofline_plot(FILE *out, const json_t *one)
         .cache = view_number(roofline, "cache_bytes_per_s"),
         .arithmetic = view_number(roofline, "operations_per_s"),
         .warm = cache && !strcmp(cache, "warm"),
-        .candidate_ns = view_number(one, "device_time.median_ns"),
-        .baseline_ns = view_number(one, "baseline.median_ns"),
+        .candidate_ns = view_time_ns(view_at(one, "device_time")),
+        .baseline_ns = view_time_ns(view_at(one, "baseline")),
     };
     fputs("<figure>\n<figcaption>Roofline</figcaption>\n", out);
     write_sentence(out, roofline);

@@ -77,8 +77,8 @@ static int read_cases(struct board *b, const json_t *result, struct board_entry 
         *c = (struct board_case){
             .name = board_keep_or(b, dims, "benchmark"),
             .figures = {seconds_of(view_at(one, "device_time")), speedup_of(one)},
-            .device_ns = or_none(view_number(one, "device_time.median_ns")),
-            .baseline_ns = or_none(view_number(one, "baseline.median_ns")),
+            .device_ns = or_none(view_time_ns(view_at(one, "device_time"))),
+            .baseline_ns = or_none(view_time_ns(view_at(one, "baseline"))),
             .host_ns = or_none(view_number(one, "host_overhead.warm_ns"))};
         if (!c->name)
             return board_no_memory(err);
