@@ -27,7 +27,7 @@
     "Let what is launched depend on the dims alone; kernels that are chosen by trial should be "   \
     "about equally fast each time."
 
-int grade_choose_again(struct grade *g, struct record_request *request)
+int grade_choose_again(struct grade *g)
 {
     size_t benchmarks[GRADE_MAX_CASES], n = 0;
     uint64_t random;
@@ -42,8 +42,6 @@ int grade_choose_again(struct grade *g, struct record_request *request)
     if (!g->again)
         return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "No memory for a recording.");
-    request->again = &g->cases[g->again_case];
-    request->ret_again = g->again;
     return 0;
 }
 

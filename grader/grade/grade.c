@@ -60,6 +60,7 @@ static struct grade *grade_new(kgrade *engine, const struct task *task, const st
 {
     static const struct replay no_replay = REPLAY_NONE;
     static const struct judge_client no_judge = JUDGE_NONE;
+    static const struct record_opening no_recorder = RECORD_OPENING_NONE;
     struct grade *g = calloc(1, sizeof *g);
     if (!g)
         return NULL;
@@ -69,6 +70,7 @@ static struct grade *grade_new(kgrade *engine, const struct task *task, const st
     g->slot = engine_slot(engine, device);
     g->telling = (struct telling){.progress = progress, .data = data, .what = "The grade"};
     g->candidate = g->baseline = no_replay;
+    g->recorders[0] = g->recorders[1] = no_recorder;
     g->judge = no_judge;
     g->started_ns = io_now();
     make_id(g->id);

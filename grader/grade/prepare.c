@@ -96,28 +96,42 @@ static bool record_told(void *data, size_t done)
     return telling_tell(&g->telling, "recording", g->recording_from + done, g->n_recorded);
 }
 
-static int record_part(struct grade *g, size_t first, size_t n, bool secret)
+static int make_request(struct grade *g, bool secret, struct record_request *ret)
 {
+    size_t first = secret ? g->n_public : 0;
+    *ret = (struct record_request){.device = g->device,
+                                   .task = g->task,
+                                   .cases = g->cases + first,
+                                   .n_cases = (secret ? g->n_recorded : g->n_public) - first,
+                                   .warm_calls = secret ? 1 : WARM_CALLS,
+                                   .secret = secret,
+                                   .opening = &g->recorders[secret],
+                                   .library = &g->library,
+                                   .python = g->python,
+                                   .seeds = {&g->seeds[0], secret ? &g->seeds[1] : NULL},
+                                   .graves = &g->graves};
+    if (secret && ret->n_cases && !g->again && grade_choose_again(g))
+        return -1;
+    if (secret && g->again) {
+        ret->again = &g->cases[g->again_case];
+        ret->ret_again = g->again;
+    }
+    return 0;
+}
+
+static int record_part(struct grade *g, bool secret)
+{
+    struct record_request request;
     struct host_overhead overheads[GRADE_MAX_CASES];
     memset(overheads, 0, sizeof overheads);
-    struct record_request request = {.device = g->device,
-                                     .task = g->task,
-                                     .cases = g->cases + first,
-                                     .n_cases = n,
-                                     .warm_calls = secret ? 1 : WARM_CALLS,
-                                     .secret = secret,
-                                     .library = &g->library,
-                                     .python = g->python,
-                                     .seeds = {&g->seeds[0], secret ? &g->seeds[1] : NULL},
-                                     .graves = &g->graves};
-    if (n == 0)
-        return 0;
-    if (secret && grade_choose_again(g, &request))
+    if (make_request(g, secret, &request))
         return -1;
-    g->recording_from = first;
+    if (request.n_cases == 0)
+        return 0;
+    size_t first = g->recording_from = (size_t)(request.cases - g->cases);
     if (record_cases(g->engine, &request, g->recording, overheads, record_told, g, &g->finding))
         return -1;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < request.n_cases; i++) {
         g->results[first + i].recorded = true;
         g->results[first + i].overhead = overheads[i];
     }
@@ -141,6 +155,33 @@ static bool is_large(const struct grade *g)
            bytes + g->candidate.workspace_bytes > (uint64_t)memory / LARGE_PART;
 }
 
+/* While the other workers get ready; and before a process dies that has used the device, for which its driver would keep it
+ * waiting. */
+int grade_ask_recorders(struct grade *g)
+{
+    for (int secret = 0; secret < 2; secret++) {
+        struct record_request request;
+        if (!g->language || !g->device->start_ahead || (secret && is_large(g)))
+            return 0;
+        if (make_request(g, secret, &request) ||
+            (request.n_cases && record_ask(g->engine, &request, request.opening, &g->finding)))
+            return -1;
+    }
+    return 0;
+}
+
+int grade_hear_recorders(struct grade *g)
+{
+    for (int secret = 0; secret < 2; secret++) {
+        struct record_request request;
+        if (g->recorders[secret].worker.jail &&
+            (make_request(g, secret, &request) ||
+             record_hear(g->engine, &request, request.opening, &g->finding)))
+            return -1;
+    }
+    return 0;
+}
+
 int grade_record(struct grade *g)
 {
     kgrade_error err = {.code = ""};
@@ -149,14 +190,14 @@ int grade_record(struct grade *g)
     if (!g->recording)
         return finding_set(&g->finding, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
                            "No memory.");
-    int result = record_part(g, 0, g->n_public, false);
+    int result = record_part(g, false);
     if (!result && recording_write(g->recording, &g->public_recording, &err))
         result = grade_blame_recording(g, &err);
     if (is_large(g))
         graves_wait(&g->graves);
     /* Hidden dims go to a process of their own, from which nothing comes back to the author. */
     if (!result)
-        result = record_part(g, g->n_public, g->n_recorded - g->n_public, true);
+        result = record_part(g, true);
     g->step_ns[STEP_TIME_RECORD] = io_now() - start;
     return result;
 }

@@ -48,6 +48,8 @@ struct grade {
     size_t again_case;
     struct replay candidate, baseline;
     struct bytes code; /* of the candidate's kernels; see replay.h */
+    struct record_opening
+        recorders[2]; /* of public and hidden cases, as long as no candidate is in them */
     struct graves graves;
     json_t *device_state;  /* before and after measuring; NULL where the device tells nothing */
     size_t recording_from; /* the first case of the part that is being recorded */
@@ -68,13 +70,15 @@ size_t grade_benchmark_cases(const struct grade *g, struct task_case ret[GRADE_M
 
 /* prepare.c: from the source to a recording. -1 with the finding filled, as all that follow. */
 int grade_build(struct grade *g);
+int grade_ask_recorders(struct grade *g); /* to get ready; where workers are started ahead */
+int grade_hear_recorders(struct grade *g);
 int grade_record(struct grade *g);
 int grade_take_device(struct grade *g); /* waits for it */
 int grade_open_candidate(struct grade *g);
 int grade_blame_recording(struct grade *g, const kgrade_error *err);
 
 /* again.c: whether the same call, recorded by two processes, is the same work.  First the case is chosen. */
-int grade_choose_again(struct grade *g, struct record_request *request);
+int grade_choose_again(struct grade *g);
 int grade_check_again(struct grade *g);
 
 /* timing.c: from a recording to figures. */

@@ -364,8 +364,7 @@ static int measure(struct grade *g)
     return 0;
 }
 
-/* Everything but the recorders, before they are started: while processes die that have used a card, its driver keeps others
- * waiting.
+/* Everything before the first recorder ends: while processes die that have used a card, its driver keeps others waiting.
  *
  * Where arenas can be shared, both sides work in the same memory: how buffers lie in a card's channels and cache is worth
  * three percent of some kernels' time, and differs from one allocation to the next. */
@@ -378,9 +377,11 @@ static int open_baseline_beside(struct grade *g)
     int result = baseline_get(g->engine, g->device, g->task, benchmarks, n, g->candidate.info,
                               &baseline, &g->finding) ||
                  replay_open_beside(g->engine, g->task, &g->candidate, &g->baseline, &g->finding) ||
+                 replay_give(&g->baseline, &baseline->recording, &g->finding) || open_judge(g) ||
+                 grade_hear_recorders(g) ||
+                 /* With nobody else at work, and no code but ours in either. */
                  floor_difference(&g->candidate, &g->baseline, replay_resolution_ns(&g->candidate),
-                                  &g->floor_difference_ns, &g->finding) ||
-                 replay_give(&g->baseline, &baseline->recording, &g->finding) || open_judge(g);
+                                  &g->floor_difference_ns, &g->finding);
     g->step_ns[STEP_TIME_BASELINE] = io_now() - start;
     return result ? -1 : 0;
 }
@@ -397,7 +398,7 @@ static int check_runtime(struct grade *g)
 int grade_open_workers(struct grade *g)
 {
     return grade_open_candidate(g) || (!g->slot->ceilings && measure_ceilings(g, &g->candidate)) ||
-                   (g->device->shares_arena && open_baseline_beside(g)) ||
+                   grade_ask_recorders(g) || (g->device->shares_arena && open_baseline_beside(g)) ||
                    (g->device->baseline_first && check_runtime(g))
                ? -1
                : 0;
@@ -427,6 +428,8 @@ int grade_replay(struct grade *g)
 /* All at once: a process takes its time to give a device back. */
 void grade_close_workers(struct grade *g, struct graves *graves)
 {
+    for (size_t i = 0; i < sizeof g->recorders / sizeof g->recorders[0]; i++)
+        worker_bury(&g->recorders[i].worker, graves);
     worker_bury(&g->judge.worker, graves);
     worker_bury(&g->candidate.worker, graves);
     worker_bury(&g->baseline.worker, graves);

@@ -207,8 +207,7 @@ static int plant(kgrade *engine, const struct record_request *request, struct wo
     return 0;
 }
 
-static int open_and_load(kgrade *engine, const struct record_request *request,
-                         struct worker *worker, struct finding *f)
+static int make_opening(const struct record_request *request, json_t **ret, struct finding *f)
 {
     kgrade_error err = {.code = ""};
     uint64_t arena_bytes, again_bytes = 0;
@@ -217,20 +216,73 @@ static int open_and_load(kgrade *engine, const struct record_request *request,
         return finding_infrastructure(f, &err);
     if (again_bytes > arena_bytes)
         arena_bytes = again_bytes;
+    *ret = json_pack(
+        "{s:s, s:s, s:I, s:I, s:o}", "op", "open", "task", request->task->text, "arena_bytes",
+        (json_int_t)arena_bytes, "workspace_bytes",
+        (json_int_t)spec_workspace(request->device, request->task, request->python != NULL),
+        "profile", profile_json(request->profile));
+    return 0;
+}
+
+static int open_and_load(kgrade *engine, const struct record_request *request,
+                         struct worker *worker, struct finding *f)
+{
+    json_t *opening;
+    if (make_opening(request, &opening, f))
+        return -1;
     {
         cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
-        worker_request(worker,
-                       json_pack("{s:s, s:s, s:I, s:I, s:o}", "op", "open", "task",
-                                 request->task->text, "arena_bytes", (json_int_t)arena_bytes,
-                                 "workspace_bytes",
-                                 (json_int_t)spec_workspace(request->device, request->task,
-                                                            request->python != NULL),
-                                 "profile", profile_json(request->profile)),
-                       NULL, 0, -1, io_now() + step_ns(engine, request->python), &o);
+        worker_request(worker, opening, NULL, 0, -1, io_now() + step_ns(engine, request->python),
+                       &o);
         if (o.answer != WORKER_ANSWERED)
             return worker_fault(&o, "recorder", f);
     }
     return plant(engine, request, worker, f) || load(engine, request, worker, f) ? -1 : 0;
+}
+
+int record_ask(kgrade *engine, const struct record_request *request, struct record_opening *ret,
+               struct finding *f)
+{
+    kgrade_error err = {.code = ""};
+    json_t *opening;
+    if (worker_take(engine, request->device, STEP_RECORD, request->python, &ret->worker, &err))
+        return finding_infrastructure(f, &err);
+    if (make_opening(request, &opening, f))
+        return -1;
+    ret->is_open = false;
+    worker_ask(&ret->worker, opening, NULL, 0, io_now() + step_ns(engine, request->python),
+               &ret->question);
+    return 0;
+}
+
+int record_hear(kgrade *engine, const struct record_request *request,
+                struct record_opening *opening, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    if (!opening->worker.jail || opening->is_open)
+        return 0;
+    worker_hear(&opening->worker, &opening->question, io_now() + step_ns(engine, request->python),
+                &o);
+    opening->is_open = o.answer == WORKER_ANSWERED;
+    return opening->is_open ? 0 : worker_fault(&o, "recorder", f);
+}
+
+/* A recorder with the candidate in it. */
+static int begin(kgrade *engine, const struct record_request *request, struct worker *ret,
+                 struct finding *f)
+{
+    static const struct worker none = WORKER_NONE;
+    kgrade_error err = {.code = ""};
+    struct record_opening *opening = request->opening;
+    if (!opening || !opening->worker.jail)
+        return worker_take(engine, request->device, STEP_RECORD, request->python, ret, &err)
+                   ? finding_infrastructure(f, &err)
+                   : open_and_load(engine, request, ret, f);
+    if (record_hear(engine, request, opening, f))
+        return -1;
+    *ret = opening->worker;
+    opening->worker = none;
+    return plant(engine, request, ret, f) || load(engine, request, ret, f) ? -1 : 0;
 }
 
 static unsigned count_launches(const struct recording_call *call)
@@ -289,11 +341,8 @@ int record_cases(kgrade *engine, const struct record_request *request, struct re
                  struct host_overhead *overheads, record_progress progress, void *data,
                  struct finding *f)
 {
-    kgrade_error err = {.code = ""};
     cleanup_worker struct worker worker = WORKER_NONE;
-    if (worker_take(engine, request->device, STEP_RECORD, request->python, &worker, &err))
-        return finding_infrastructure(f, &err);
-    int result = open_and_load(engine, request, &worker, f);
+    int result = begin(engine, request, &worker, f);
     for (size_t i = 0; !result && i < request->n_cases; i++) {
         if (recording_find_call(recording, request->cases[i].dims)) {
             copy_overhead(request, overheads, i);

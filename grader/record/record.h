@@ -22,6 +22,17 @@ enum record_profile {
 
 #define RECORD_MAX_SEEDS 2
 
+/* A recorder that was asked to get ready for a request, in which there is no candidate yet. */
+struct record_opening {
+    struct worker worker;
+    struct worker_question question;
+    bool is_open;
+};
+#define RECORD_OPENING_NONE                                                                        \
+    {                                                                                              \
+        .worker = WORKER_NONE                                                                      \
+    }
+
 struct record_request {
     const struct device *device;
     const struct task *task;
@@ -33,12 +44,20 @@ struct record_request {
     /* NULL: none.  Its call is recorded last, for ret_again. */
     const struct task_case *again;
     struct recording *ret_again;
-    const struct bytes *library;                 /* the built candidate */
-    const struct python *python;                 /* its interpreter; NULL: it is a shared object */
+    struct record_opening *opening; /* NULL, or of no recorder: one is taken and opened */
+    const struct bytes *library;    /* the built candidate */
+    const struct python *python;    /* its interpreter; NULL: it is a shared object */
     const struct bytes *seeds[RECORD_MAX_SEEDS]; /* of rehearsals; NULL or empty: none */
     struct graves
         *graves; /* where a recorder goes that has done its work; NULL: its death is waited for */
 };
+
+/* Asks a recorder to make its arena and returns; record_hear waits for it, if it was asked.  What the request says of cases
+ * must be known. */
+int record_ask(kgrade *engine, const struct record_request *request, struct record_opening *ret,
+               struct finding *finding);
+int record_hear(kgrade *engine, const struct record_request *request,
+                struct record_opening *opening, struct finding *finding);
 
 /* Records one call per case in a jail of its own, whose processes are then killed.  Before they are dead nothing that the
  * device holds can be relied on.  `overheads` has room for n_cases.  progress may be NULL; it is called before each case. Cases whose dims `recording` already has are skipped. */

@@ -154,6 +154,28 @@ static void a_call_sees_what_was_there_and_what_it_made(void **state)
     workspace_delete(w);
 }
 
+/* Where there was no room but in what had been freed, the list forgets that it was used. */
+static void the_span_has_what_the_list_forgot(void **state)
+{
+    (void)state;
+    struct workspace *w = workspace_new(BASE, SIZE);
+    struct workspace_block blocks[8];
+    uint64_t from = 1, end = 1, kept = workspace_allocate(w, 512);
+    workspace_mark(w);
+    workspace_span(w, &from, &end);
+    assert_true(kept && from == 0 && end == 0);
+    uint64_t half = 62 * 512, a = workspace_allocate(w, half), b = workspace_allocate(w, half);
+    assert_true(a && b && workspace_free(w, a) && workspace_free(w, b));
+    uint64_t c = workspace_allocate(w, half + 512);
+    assert_true(c && workspace_free(w, c));
+    size_t n = workspace_blocks(w, blocks, 8);
+    assert_int_equal(blocks[n - 1].address + blocks[n - 1].bytes, c + half + 512);
+    workspace_span(w, &from, &end);
+    assert_int_equal(from, BASE + 512);
+    assert_int_equal(end, b + half);
+    workspace_delete(w);
+}
+
 static void a_pointer_into_a_block_finds_it(void **state)
 {
     (void)state;
@@ -199,6 +221,7 @@ int main(void)
         cmocka_unit_test(neighbours_become_one),
         cmocka_unit_test(the_smallest_hole_that_fits_is_taken),
         cmocka_unit_test(a_call_sees_what_was_there_and_what_it_made),
+        cmocka_unit_test(the_span_has_what_the_list_forgot),
         cmocka_unit_test(a_pointer_into_a_block_finds_it),
         cmocka_unit_test(the_number_of_blocks_has_a_limit),
     };

@@ -133,6 +133,26 @@ static void too_many_blocks_are_refused(void **state)
     assert_int_equal(memory.reads, 0);
 }
 
+/* Memory that was freed and used again in another shape is on no list of blocks, and a replay needs it all the same. */
+static void what_was_used_in_parts_is_within_the_buffers(void **state)
+{
+    (void)state;
+    kgrade_error err;
+    uint64_t room, total;
+    workspace_room(workspace, &room, &total);
+    workspace_mark(workspace);
+    const uint64_t half = total / 2 / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
+    uint64_t a = workspace_allocate(workspace, half), b = workspace_allocate(workspace, half);
+    assert_true(workspace_free(workspace, a) && workspace_free(workspace, b));
+    uint64_t again = workspace_allocate(workspace, half + 512);
+    assert_true(again != 0);
+    assert_int_equal(write_contents(&err), 0);
+    assert_int_equal(call->n_buffers, 2);
+    assert_true(call->buffers[0].address == move(again));
+    assert_true(call->buffers[1].address + call->buffers[1].bytes == move(b + half));
+    assert_false(call->buffers[1].has_contents);
+}
+
 /* A replay puts back one after the other. */
 static void pieces_are_limited(void **state)
 {
@@ -198,6 +218,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_zero_is_left_out, begin, end),
         cmocka_unit_test_setup_teardown(fresh_neighbours_are_one, begin, end),
         cmocka_unit_test_setup_teardown(too_many_blocks_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(what_was_used_in_parts_is_within_the_buffers, begin, end),
         cmocka_unit_test_setup_teardown(pieces_are_limited, begin, end),
         cmocka_unit_test_setup_teardown(what_stays_as_it_was_is_kept_once, begin, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_carried_is_refused, begin, end),

@@ -294,13 +294,13 @@ static size_t environment(enum device_step step, const char **env, size_t max)
 {
     pthread_once(&machine_once, look_at_machine);
     bool has_candidate = step == STEP_RECORD || step == STEP_REHEARSE;
-    /* The replayer loads nothing lazily: a first use would land in a sample. */
     const char *const wanted[] = {
         step == STEP_BUILD ? NULL : machine.library_path,
         "CUDA_CACHE_DISABLE=1",
         "CUDA_DEVICE_ORDER=PCI_BUS_ID",
-        step == STEP_REPLAY || step == STEP_JUDGE ? "CUDA_MODULE_LOADING=EAGER"
-                                                  : "CUDA_MODULE_LOADING=LAZY",
+        /* Of a module, a framework's may have a thousand kernels, only those that are used.  In a replayer that is while a call is
+         * loaded and in the replay that comes before its first sample. */
+        step == STEP_JUDGE ? "CUDA_MODULE_LOADING=EAGER" : "CUDA_MODULE_LOADING=LAZY",
         /* Each queue to the device is a tenth of the time that a context takes to make and to end.  Only replays need that
          * branches of a graph can run side by side. */
         step == STEP_REPLAY ? NULL : "CUDA_DEVICE_MAX_CONNECTIONS=1",

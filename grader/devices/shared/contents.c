@@ -94,6 +94,22 @@ static size_t merge_fresh(struct workspace_block *blocks, size_t n)
     return kept;
 }
 
+/* Blocks that were handed out in the call, freed and used again in parts are on no list, but the call's work is in them: their
+ * ends are, so that a replay has what lies between. */
+static int add_ends(struct writer *w, const struct workspace_block *blocks, size_t n)
+{
+    uint64_t from, end;
+    workspace_span(w->source->workspace, &from, &end);
+    if (from == end)
+        return 0;
+    if ((n == 0 || from < blocks[0].address) && add_buffer(w, from, WORKSPACE_ALIGN, NULL))
+        return -1;
+    return (n == 0 || end > blocks[n - 1].address + blocks[n - 1].bytes) &&
+                   add_buffer(w, end - WORKSPACE_ALIGN, WORKSPACE_ALIGN, NULL)
+               ? -1
+               : 0;
+}
+
 int contents_write(const struct contents_source *source, struct recording *recording,
                    struct recording_call *call, kgrade_error *err)
 {
@@ -113,7 +129,7 @@ int contents_write(const struct contents_source *source, struct recording *recor
         if (blocks[i].is_marked ? add_contents(&w, &blocks[i], pieces)
                                 : add_buffer(&w, blocks[i].address, blocks[i].bytes, NULL))
             return -1;
-    return 0;
+    return add_ends(&w, blocks, n);
 }
 
 bool contents_is_initial(const uint8_t *initial, const uint8_t *value, uint64_t bytes)

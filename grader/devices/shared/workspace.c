@@ -17,6 +17,7 @@ struct workspace {
     struct block *first;
     size_t n_blocks;
     uint64_t total;
+    uint64_t from, end; /* see workspace_span */
 };
 
 struct workspace *workspace_new(uint64_t address, uint64_t bytes)
@@ -121,6 +122,8 @@ uint64_t workspace_allocate(struct workspace *workspace, uint64_t bytes)
         b->state = BLOCK_USED;
         b->is_marked = false;
         address = b->address;
+        workspace->from = workspace->end && workspace->from < address ? workspace->from : address;
+        workspace->end = workspace->end > address + whole ? workspace->end : address + whole;
     }
     pthread_mutex_unlock(&workspace->lock);
     return address;
@@ -168,6 +171,15 @@ void workspace_mark(struct workspace *workspace)
     pthread_mutex_lock(&workspace->lock);
     for (struct block *b = workspace->first; b; b = b->after)
         b->is_marked = b->state == BLOCK_USED;
+    workspace->from = workspace->end = 0;
+    pthread_mutex_unlock(&workspace->lock);
+}
+
+void workspace_span(struct workspace *workspace, uint64_t *ret_from, uint64_t *ret_end)
+{
+    pthread_mutex_lock(&workspace->lock);
+    *ret_from = workspace->from;
+    *ret_end = workspace->end;
     pthread_mutex_unlock(&workspace->lock);
 }
 

@@ -45,6 +45,10 @@ struct workspace_block {
 /* Blocks in use or freed since workspace_settle, in order of address.  Returns how many there are; writes at most max. */
 size_t workspace_blocks(struct workspace *workspace, struct workspace_block *ret, size_t max);
 
+/* The range that all blocks lie in that were handed out since workspace_mark; both 0: there were none.  More than
+ * workspace_blocks tells: where nothing else was left, blocks were used again in parts, and are no blocks any more. */
+void workspace_span(struct workspace *workspace, uint64_t *ret_from, uint64_t *ret_end);
+
 /* Bytes that are free, and all of them. */
 void workspace_room(struct workspace *workspace, uint64_t *ret_free, uint64_t *ret_total);
 
