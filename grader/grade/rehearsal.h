@@ -2,8 +2,8 @@
  * Rehearsals: what a candidate in Python compiles when its kernels are first called is compiled before the device is taken.
  *
  * The calls are made in a jail like a recorder's that has no device in it, on tensors without memory (devices/cuda/rehearse.py).
- * That is work for processors, which may go on beside another grade, as builds do.  What comes of it, the files of Triton's cache,
- * is unpacked in the recorders before the candidate is loaded there; the grader never looks into it.
+ * That is work for processors, which may go on beside another grade, as builds do.  What comes of it, the files of Triton's cache and
+ * of PyTorch's extensions, is unpacked in the recorders before the candidate is loaded there; the grader never looks into it.
  *
  * The hidden cases have a rehearsal of their own, and what it leaves goes to their recorder only: nothing that has heard of hidden dims
  * comes near a process from which the author is told anything.  That of the public cases goes to both recorders; it has seen what the

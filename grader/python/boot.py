@@ -27,11 +27,13 @@ import struct
 import sys
 import traceback
 
-CACHE = os.path.join(os.environ.get("HOME", "/tmp"), ".triton", "cache")
+HOME = os.environ.get("HOME", "/tmp")
+CACHES = [os.path.join(HOME, *parts) for parts in ((".triton", "cache"), (".cache", "torch_extensions"))]
 FOLDER = os.path.join(os.environ.get("TMPDIR", "/tmp"), "candidate")
 MAIN_FILES = ("candidate.py", "submission.py", "main.py")
 SINGLE_FILE = "candidate.py"
 MODULE = "candidate"
+PACKED = "<IIq"  # before each file of a rehearsal
 MAX_FRAMES = 20
 MAX_CAUSES = 5  # of an exception, and exceptions of a group
 MAX_LINE = 200  # bytes, as below
@@ -150,17 +152,18 @@ def build(structure, leaf):
 
 
 def plant(packed):
-    """The files of Triton's cache, each with the lengths of its name and of its contents before them."""
-    at = 0
-    while at + 8 <= len(packed):
-        name_bytes, size = struct.unpack_from("<II", packed, at)
-        name, at = packed[at + 8:at + 8 + name_bytes].decode(), at + 8 + name_bytes
-        path = os.path.normpath(os.path.join(CACHE, name))
-        if not path.startswith(CACHE + os.sep):
+    """The files of caches, with what comes before each: the lengths of name and contents, and when it was changed."""
+    at, head = 0, struct.calcsize(PACKED)
+    while at + head <= len(packed):
+        name_bytes, size, changed_ns = struct.unpack_from(PACKED, packed, at)
+        name, at = packed[at + head:at + head + name_bytes].decode(), at + head + name_bytes
+        path = os.path.normpath(os.path.join(HOME, name))
+        if not any(path.startswith(cache + os.sep) for cache in CACHES):
             return
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(packed[at:at + size])
+        os.utime(path, ns=(changed_ns, changed_ns))  # ninja goes by that
         at += size
 
 

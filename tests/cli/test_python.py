@@ -21,6 +21,62 @@ def check_of(python):
     return [c for c in checks if c["name"].startswith("python: ")]
 
 
+class Rehearsal(Case):
+    """What one leaves is unpacked elsewhere as it was."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.boot, self.rehearse = load("boot"), load("rehearse", "devices/cuda")
+        self.move(os.path.join(folder.name, "there"))
+        self.kernel = self.write(".triton/cache/KEY/kernel.cubin", b"machine code")
+        self.object = self.write(".cache/torch_extensions/py3/add/add.o", bytes(range(256)))
+        os.utime(self.object, ns=(10**18, 10**18 + 1))
+
+    def move(self, home):
+        self.boot.HOME = home
+        self.boot.CACHES = [os.path.join(home, ".triton", "cache"), os.path.join(home, ".cache", "torch_extensions")]
+
+    def write(self, name, data):
+        path = os.path.join(self.boot.HOME, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    def found(self):
+        return {os.path.relpath(os.path.join(folder, name), self.boot.HOME) for folder, _, names in os.walk(self.boot.HOME) for name in names}
+
+    def test_files_and_their_times(self):
+        packed = self.rehearse.pack(self.rehearse.files(self.boot.CACHES), self.boot)
+        before = self.found()
+        self.move(os.path.join(os.path.dirname(self.boot.HOME), "here"))
+        self.boot.plant(packed)
+        self.assertEqual(self.found(), before)
+        path = os.path.join(self.boot.HOME, ".cache/torch_extensions/py3/add/add.o")
+        self.assertEqual(os.stat(path).st_mtime_ns, 10**18 + 1)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), bytes(range(256)))
+
+    def test_a_lock_stays_behind(self):
+        lock = self.write(".cache/torch_extensions/py3/add/lock", b"")
+        self.assertNotIn(b"add/lock", self.rehearse.pack({lock, self.object}, self.boot))
+
+    def test_names_that_lead_elsewhere(self):
+        outside = self.write(".bashrc", b"no")
+        packed = self.rehearse.pack({outside}, self.boot)
+        self.move(os.path.join(os.path.dirname(self.boot.HOME), "here"))
+        self.boot.plant(packed)
+        self.boot.plant(packed.replace(b".bashrc", b"../../x"))
+        self.assertEqual(self.found(), set())
+
+    def test_what_is_cut_off(self):
+        packed = self.rehearse.pack({self.kernel}, self.boot)
+        self.move(os.path.join(os.path.dirname(self.boot.HOME), "here"))
+        self.boot.plant(packed[:10])
+        self.assertEqual(self.found(), set())
+
+
 class Python(Case):
     @classmethod
     def setUpClass(cls):
@@ -108,9 +164,9 @@ def frameworks():
     return "".join(c["detail"] for c in check_of(PYTHON))
 
 
-def load(name):
+def load(name, folder="python"):
     """A module of grader/python: "problem" is the judge's Python half, "boot" the recorder's."""
-    spec = importlib.util.spec_from_file_location(name, os.path.join(SOURCE_DIR, "grader", "python", f"{name}.py"))
+    spec = importlib.util.spec_from_file_location(name, os.path.join(SOURCE_DIR, "grader", folder, f"{name}.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

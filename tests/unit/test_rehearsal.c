@@ -99,7 +99,7 @@ static void each_part_is_rehearsed_by_itself(void **state)
     close_grade(&g);
 }
 
-static void what_does_not_name_triton_is_not_rehearsed(void **state)
+static void what_compiles_nothing_is_not_rehearsed(void **state)
 {
     (void)state;
     static struct grade g;
@@ -108,6 +108,9 @@ static void what_does_not_name_triton_is_not_rehearsed(void **state)
     rehearsal_run(&g);
     assert_int_equal(g.seeds[0].size, 0);
     g.source = "import triton";
+    g.source_size = strlen(g.source);
+    assert_true(rehearsal_is_due(&g));
+    g.source = "torch.utils.cpp_extension";
     g.source_size = strlen(g.source);
     assert_true(rehearsal_is_due(&g));
     g.python = NULL;
@@ -178,7 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_part_is_rehearsed_by_itself),
-        cmocka_unit_test(what_does_not_name_triton_is_not_rehearsed),
+        cmocka_unit_test(what_compiles_nothing_is_not_rehearsed),
         cmocka_unit_test(a_rehearsal_that_fails_leaves_nothing),
         cmocka_unit_test(without_a_spare_there_is_none),
     };

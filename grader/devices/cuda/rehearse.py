@@ -1,28 +1,28 @@
 """
-A rehearsal: a candidate's calls without a card, so that Triton's kernels are compiled before the card is taken.
+A rehearsal: a candidate's calls without a card, so that Triton's kernels and extensions of PyTorch are compiled before the card is taken.
 
 Started as `python -I rehearse.py BOOT` in a jail like a recorder's that has no device in it.  Tensors are PyTorch's fake ones, which have
-shapes and no memory, and Triton has a driver that compiles and launches nothing.  What comes of it is Triton's cache, from which
+shapes and no memory, and Triton has a driver that compiles and launches nothing.  What comes of it is the caches of both, from which
 recorders compile nothing again.  All of it is only a try: whatever fails here is met, and told, where the candidate is recorded.
 
 One request, framed as all messages are (wire.h): {"op": "rehearse", "target", "task", "cases"} with the candidate as its blob, task and
-cases in the words of bridge.c.  The answer's blob holds the files of the cache that are new; boot.py unpacks it.
+cases in the words of bridge.c.  The answer's blob holds the files of the caches that are new; boot.py unpacks it.
 """
 
 import contextlib
 import importlib.util
 import json
 import os
+import signal
 import struct
 import sys
 import time
 import types
 
 SOCKET = 3
-CACHE = os.path.join(os.environ.get("HOME", "/tmp"), ".triton", "cache")
 ADDRESS = 0x601000000000  # as aligned as all device memory is
 STREAM = 2
-BUDGET_S = 20  # then what is there has to do
+BUDGET_S, BUILDS_S = 20, 90  # then what is there has to do; the latter with a C++ compiler at work
 MAX_BYTES = 64 << 20
 # What kernels are chosen by; where it is another number on the card, they are compiled there.
 PROCESSORS = {80: 108, 86: 84, 89: 142, 90: 132, 100: 148, 120: 188}
@@ -208,8 +208,8 @@ def start(boot):
     return load_module("kgrade_boot", boot), Device(cuda.VIEWS), fake.FakeTensorMode
 
 
-def files():
-    return {os.path.join(folder, name) for folder, _, names in os.walk(CACHE) for name in names}
+def files(caches):
+    return {os.path.join(folder, name) for cache in caches for folder, _, names in os.walk(cache) for name in names}
 
 
 def call(recorder, case):
@@ -218,35 +218,39 @@ def call(recorder, case):
 
 
 def call_all(recorder, cases, end):
-    """Each in a process of its own, side by side."""
-    at_once, running = max(1, len(os.sched_getaffinity(0)) // 2), set()
-    for case in cases:
-        if len(running) == at_once:
-            running.discard(os.wait()[0])
-        if time.monotonic() > end:
-            break
-        child = os.fork()
-        if child == 0:
-            with contextlib.suppress(BaseException):
-                call(recorder, case)
-            os._exit(0)
-        running.add(child)
-    while running:
-        running.discard(os.wait()[0])
+    """Each in a process of its own, side by side; those that take too long are ended."""
+    at_once, running, waiting = max(1, len(os.sched_getaffinity(0)) // 2), set(), list(cases)[::-1]
+    while (running or waiting) and time.monotonic() < end:
+        if waiting and len(running) < at_once:
+            case, child = waiting.pop(), os.fork()
+            if child == 0:
+                with contextlib.suppress(BaseException):
+                    call(recorder, case)
+                os._exit(0)
+            running.add(child)
+            continue
+        ended = os.waitpid(-1, os.WNOHANG)[0]
+        running.discard(ended)
+        if not ended:
+            time.sleep(0.002)
+    for child in running:
+        os.kill(child, signal.SIGKILL)
 
 
-def pack(paths):
+def pack(paths, boot):
     packed = bytearray()
     for path in sorted(paths):
+        if os.path.basename(path) == "lock":  # of a build that was ended: who finds it waits for ever
+            continue
         with contextlib.suppress(OSError), open(path, "rb") as file:
-            data, name = file.read(), os.path.relpath(path, CACHE).encode()
-            if len(packed) + len(data) <= MAX_BYTES:
-                packed += struct.pack("<II", len(name), len(data)) + name + data
+            data, name, changed_ns = file.read(), os.path.relpath(path, boot.HOME).encode(), os.fstat(file.fileno()).st_mtime_ns
+            if len(packed) + len(data) <= MAX_BYTES - 4096:
+                packed += struct.pack(boot.PACKED, len(name), len(data), changed_ns) + name + data
     return bytes(packed)
 
 
 def rehearse(request, source, boot, device, mode):
-    end, before = time.monotonic() + BUDGET_S, files()
+    end, before = time.monotonic() + (BUILDS_S if b"cpp_extension" in source else BUDGET_S), files(boot.CACHES)
     arch = int("".join(c for c in request["target"] if c.isdigit()) or 90)
     pretend(arch)
     triton.runtime.driver.set_active(Driver(arch))
@@ -255,7 +259,7 @@ def rehearse(request, source, boot, device, mode):
         recorder.task = json.loads(request["task"])
         recorder.function = recorder.find_entry(recorder.import_candidate(source.decode()))
         call_all(recorder, request["cases"], end)
-    return pack(files() - before)
+    return pack(files(boot.CACHES) - before, boot)
 
 
 def main():
@@ -265,4 +269,5 @@ def main():
     os._exit(0)
 
 
-main()
+if __name__ == "__main__":  # processes that multiprocessing starts run this file, too
+    main()
