@@ -87,8 +87,9 @@ static int read_source(const struct cli *cli, struct site *site, struct regrade_
         .path = real,
         .wishes = {.task = cli->task, .device = cli->device, .tasks = site->tasks},
     };
-    if (!reading.adapter)
+    if (!reading.adapter || problems_ahead(site, reading.adapter, real, &reading.wishes, err))
         return -1;
+    reading.wishes.tasks = site->tasks; /* there may be more by now */
     const struct regrade_sink sink = {begin, take, note, &reading, carry};
     int rc = reading.adapter->read(real, &reading.wishes, &sink, err);
     if (reading.began && regrade_store_end_source(store, rc == 0, err))

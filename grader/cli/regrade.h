@@ -10,9 +10,13 @@
 #include "remote/remote.h"
 
 #define REGRADE_DEFAULT_FOLDER "regrade"
-/* Threads beyond the one whose grade holds the device: they build meanwhile.  Not where the device is the CPU, which that would
- * disturb. */
-#define REGRADE_BUILDS_AHEAD 1u
+/* Threads beyond the one whose grade holds the device: they build and rehearse meanwhile, at most so many and one for two processors, since
+ * PyTorch takes half a minute for an extension, most of it one of two compilers at a time.  None where the device is the CPU, which
+ * that would disturb. */
+#define REGRADE_BUILDS_AHEAD 8u
+/* Problems that are run at a time, on a card and on the CPU: no more than there are processors. */
+#define REGRADE_DESCRIBERS 16u
+#define REGRADE_DESCRIBERS_ON_CPU 2u
 /* Grades that are with a server at a time. */
 #define REGRADE_WITH_SERVER 4u
 
@@ -27,6 +31,8 @@ struct site {
     bool no_jails; /* the plan was wanted on a machine that cannot give them */
     enum { SITE_GPU_UNKNOWN, SITE_GPU_NONE, SITE_GPU_WORKS } gpu;
     json_t *problems; /* by name: what is known of those that were read */
+    json_t *ahead; /* by name: of those that will be read, the device to run it on first, or null */
+    json_t *described; /* by name: {"code", "message"} of those that were, {} where it went well */
 };
 /* Prints why not.  Not CLI_ACCEPTED when it failed. */
 enum cli_exit site_open(const struct cli *cli, const char *folder, struct site *ret);
@@ -44,12 +50,21 @@ enum regrade_grading site_grade(void *data, unsigned thread, const struct regrad
 /* regrade_problems.c */
 /* Where the tasks of problems are, FOLDER/tasks; free() it. */
 char *problems_folder(const char *folder);
+/* Before it is carried: writes its folder, and notes in site->ahead whether it must be run. */
+int problems_note(struct site *site, const struct regrade_problem *problem, kgrade_error *err);
+/* The engine takes in what was described ahead. */
+int problems_take_in(struct site *site, kgrade_error *err);
 /* A sink's carry. */
 int problems_carry(struct site *site, const struct regrade_problem *problem,
                    struct regrade_carried *ret, kgrade_error *err);
 /* Those files of its problem that an entry in Python imports, made one source with it.  free() what is returned when the entry is done
  * with; NULL: it stays as it is. */
 char *problems_add_files(const struct site *site, struct regrade_entry *entry);
+
+/* regrade_ahead.c */
+/* Runs the problems of a source, several at a time, before it is read. */
+int problems_ahead(struct site *site, const struct regrade_adapter *adapter, const char *path,
+                   const struct regrade_wishes *wishes, kgrade_error *err);
 
 /* regrade_plan.c */
 /* What will be graded and what not, an object; NULL with *err. */

@@ -79,28 +79,43 @@ static int reload(struct site *site, kgrade_error *err)
     return 0;
 }
 
-/* From problem.json to task.json, and into the engine. */
+/* Why it cannot even be tried; false: nothing speaks against it. */
+static bool is_hopeless(struct site *site, const struct regrade_problem *problem,
+                        struct regrade_carried *ret)
+{
+    if (site->no_jails) {
+        cannot(ret, "sandbox_unavailable",
+               "Its problem is Python that must be run once to be made a task of, and this "
+               "machine cannot give a full jail.");
+        return true;
+    }
+    if (!needs_gpu(problem) || (!strcmp(device_for(site, problem), GPU) && has_gpu(site)))
+        return false;
+    cannot(ret, "needs_cuda",
+           "Its problem makes inputs on a card of NVIDIA's; none works here, or --device "
+           "names another device.");
+    return true;
+}
+
+/* From problem.json to task.json, and into the engine, unless that was done ahead. */
 static int describe(struct site *site, const char *tasks, const struct regrade_problem *problem,
                     struct regrade_carried *ret, kgrade_error *why, kgrade_error *err)
 {
+    const json_t *known = json_object_get(site->described, problem->name);
     cleanup_free char *folder = regrade_path(tasks, problem->name);
     cleanup_free char *json = folder ? regrade_path(folder, "task.json") : NULL;
     if (!json)
         return fail(err, "out_of_memory", NULL, "There is no memory for a task.");
-    if (site->no_jails)
-        return cannot(ret, "sandbox_unavailable",
-                      "Its problem is Python that must be run once to be made a task of, and this "
-                      "machine cannot give a full jail.");
-    const char *device = device_for(site, problem);
-    if (needs_gpu(problem) && (strcmp(device, GPU) != 0 || !has_gpu(site)))
-        return cannot(
-            ret, "needs_cuda",
-            "Its problem makes inputs on a card of NVIDIA's; none works here, or --device "
-            "names another device.");
+    if (is_hopeless(site, problem, ret))
+        return 0;
+    if (known)
+        return cannot(ret, json_string_value(json_object_get(known, "code")),
+                      json_string_value(json_object_get(known, "message")));
     fputs("Running the problem ", stderr);
     text_print_inline(stderr, problem->name);
     fputs(" to make a task of it.\n", stderr);
-    int failed = kgrade_describe_task(site->engine, folder, device, progress_report, NULL, why);
+    int failed = kgrade_describe_task(site->engine, folder, device_for(site, problem),
+                                      progress_report, NULL, why);
     /* A terminal sends its signal to the jail's processes, too. */
     if (progress_signal())
         return fail(err, "interrupted", NULL, "The reading was stopped.");
@@ -111,6 +126,50 @@ static int describe(struct site *site, const char *tasks, const struct regrade_p
     /* With it no engine would open any more. */
     unlink(json);
     return cannot(ret, why->code, why->message);
+}
+
+int problems_note(struct site *site, const struct regrade_problem *problem, kgrade_error *err)
+{
+    bool changed;
+    struct regrade_carried unused;
+    cleanup_free char *tasks = problems_folder(site->folder);
+    if (json_object_get(site->problems, problem->name) ||
+        json_object_get(site->ahead, problem->name))
+        return 0;
+    if (!tasks)
+        return fail(err, "out_of_memory", NULL, "There is no memory for a task.");
+    if (regrade_problem_write(tasks, problem, &changed, err))
+        return -1;
+    bool runs = (changed || !is_task(site, problem->name)) && !is_hopeless(site, problem, &unused);
+    return json_object_set_new(site->ahead, problem->name,
+                               runs ? json_string(device_for(site, problem)) : json_null())
+               ? fail(err, "out_of_memory", NULL, "There is no memory for a task.")
+               : 0;
+}
+
+int problems_take_in(struct site *site, kgrade_error *err)
+{
+    cleanup_free char *tasks = problems_folder(site->folder);
+    const char *name;
+    void *next;
+    json_t *told;
+    if (!tasks)
+        return fail(err, "out_of_memory", NULL, "There is no memory for a task.");
+    if (!reload(site, NULL))
+        return 0;
+    /* One of them is in the way of the others: each for itself, then, as it is read. */
+    json_object_foreach_safe(site->described, next, name, told)
+    {
+        cleanup_free char *folder = regrade_path(tasks, name);
+        cleanup_free char *json = folder ? regrade_path(folder, "task.json") : NULL;
+        if (json_object_size(told))
+            continue;
+        if (!json)
+            return fail(err, "out_of_memory", NULL, "There is no memory for a task.");
+        unlink(json);
+        json_object_del(site->described, name);
+    }
+    return 0;
 }
 
 static int make_task(struct site *site, const struct regrade_problem *problem,

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/fail.h"
@@ -59,7 +60,11 @@ static enum cli_exit open_engine(struct site *site)
 
 enum cli_exit site_open(const struct cli *cli, const char *folder, struct site *ret)
 {
-    *ret = (struct site){.cli = cli, .folder = folder, .problems = json_object()};
+    *ret = (struct site){.cli = cli,
+                         .folder = folder,
+                         .problems = json_object(),
+                         .ahead = json_object(),
+                         .described = json_object()};
     return remote_server(cli) ? open_server(ret) : open_engine(ret);
 }
 
@@ -70,7 +75,15 @@ void site_close(struct site *site)
         remote_close(site->remotes[i]);
     json_decref(site->tasks);
     json_decref(site->problems);
+    json_decref(site->ahead);
+    json_decref(site->described);
     *site = (struct site){0};
+}
+
+static unsigned builds_ahead(void)
+{
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    return half < 1 ? 1 : half > REGRADE_BUILDS_AHEAD ? REGRADE_BUILDS_AHEAD : (unsigned)half;
 }
 
 int site_threads(const struct site *site, const struct regrade_store *store, unsigned *ret,
@@ -79,7 +92,7 @@ int site_threads(const struct site *site, const struct regrade_store *store, uns
     bool on_cpu;
     if (regrade_store_uses(store, CLI_DEFAULT_DEVICE, &on_cpu, err))
         return -1;
-    *ret = !site->engine ? REGRADE_WITH_SERVER : on_cpu ? 1 : 1 + REGRADE_BUILDS_AHEAD;
+    *ret = !site->engine ? REGRADE_WITH_SERVER : on_cpu ? 1 : 1 + builds_ahead();
     return 0;
 }
 

@@ -122,6 +122,7 @@ struct device_slot {
     pthread_mutex_t lock; /* held for moments only; guards what follows */
     pthread_cond_t served;
     bool held;
+    unsigned sharers; /* of those who hold it; 0: it is held by one alone, or not at all */
     struct slot_waiter *waiters; /* in the order in which they came */
     bool target_known;
     char target[32]; /* what the replayer says to compile for; may be "" */

@@ -15,14 +15,22 @@ struct part {
     struct worker_question question;
 };
 
+static bool names(const struct grade *g, const char *word)
+{
+    return memmem(g->source, g->source_size, word, strlen(word)) != NULL;
+}
+
 bool rehearsal_is_due(const struct grade *g)
 {
-    static const char *const words[] = {"triton", "cpp_extension"};
-    bool compiles = false;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        compiles =
-            compiles || memmem(g->source, g->source_size, words[i], strlen(words[i])) != NULL;
-    return compiles && g->device->rehearsal && g->python;
+    return (names(g, "triton") || names(g, "cpp_extension")) && g->device->rehearsal && g->python;
+}
+
+/* Several grades may want the spares at a time.  An extension takes far longer to compile than an interpreter to start. */
+static bool take(const struct grade *g, struct worker *ret)
+{
+    return worker_take_spare(g->engine, g->device, STEP_REHEARSE, g->python, ret) ||
+           (names(g, "cpp_extension") &&
+            !worker_start(g->engine, g->device, STEP_REHEARSE, g->python, 2 * WAIT_NS, ret, NULL));
 }
 
 static json_t *describe_calls(const struct grade *g, size_t first, size_t end)
@@ -44,8 +52,7 @@ static json_t *describe_calls(const struct grade *g, size_t first, size_t end)
 static void begin(const struct grade *g, size_t first, size_t end, struct part *ret)
 {
     cleanup_free char *task = arguments_task(g->task, NULL);
-    if (first == end || !task ||
-        !worker_take_spare(g->engine, g->device, STEP_REHEARSE, g->python, &ret->worker))
+    if (first == end || !task || !take(g, &ret->worker))
         return;
     worker_ask(&ret->worker,
                json_pack("{s:s, s:s, s:s, s:o}", "op", "rehearse", "target", g->target, "task",

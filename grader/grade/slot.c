@@ -9,7 +9,7 @@
 
 struct slot_waiter {
     struct slot_waiter *next;
-    bool served;
+    bool shares, served;
 };
 
 void slot_init(struct device_slot *slot, const struct device *device)
@@ -39,13 +39,33 @@ static void leave_line(struct device_slot *slot, const struct slot_waiter *waite
     *at = waiter->next;
 }
 
-int slot_take(struct device_slot *slot)
+/* With the lock held.  The device passes from hand to hand: to the first in line, and with one that shares to those after it
+ * that do so, too. */
+static void serve(struct device_slot *slot)
 {
-    struct slot_waiter waiter = {NULL, false}, **end = &slot->waiters;
+    struct slot_waiter *next;
+    while ((next = slot->waiters) && (!slot->held || (next->shares && slot->sharers))) {
+        slot->waiters = next->next;
+        slot->held = next->served = true;
+        slot->sharers += next->shares;
+        pthread_cond_broadcast(&slot->served);
+    }
+}
+
+/* With the lock held.  Whether nobody is in the way of who comes now. */
+static bool is_open(const struct device_slot *slot, bool shares)
+{
+    return !slot->waiters && (!slot->held || (shares && slot->sharers));
+}
+
+static int take(struct device_slot *slot, bool shares)
+{
+    struct slot_waiter waiter = {NULL, shares, false}, **end = &slot->waiters;
     bool go_on = true;
     pthread_mutex_lock(&slot->lock);
-    if (!slot->held) {
+    if (is_open(slot, shares)) {
         slot->held = waiter.served = true;
+        slot->sharers += shares;
     } else {
         while (*end)
             end = &(*end)->next;
@@ -57,28 +77,37 @@ int slot_take(struct device_slot *slot)
         go_on = jails_go_on(); /* without the lock: it calls back into the program */
         pthread_mutex_lock(&slot->lock);
     }
-    if (!go_on && !waiter.served)
+    if (!go_on && !waiter.served) {
         leave_line(slot, &waiter);
-    pthread_mutex_unlock(&slot->lock);
-    if (go_on) {
-        graves_wait(&slot->graves); /* nothing of the grade before is left */
-        return 0;
+        serve(slot); /* it may have been in the way of others that share */
     }
+    pthread_mutex_unlock(&slot->lock);
+    if (go_on)
+        return 0;
     if (waiter.served)
         slot_give(slot);
     return -1;
 }
 
+int slot_take(struct device_slot *slot)
+{
+    if (take(slot, false))
+        return -1;
+    graves_wait(&slot->graves); /* nothing of the grade before is left */
+    return 0;
+}
+
+int slot_share(struct device_slot *slot)
+{
+    return take(slot, true);
+}
+
 void slot_give(struct device_slot *slot)
 {
     pthread_mutex_lock(&slot->lock);
-    struct slot_waiter *next = slot->waiters;
-    if (next) {
-        slot->waiters = next->next;
-        next->served = true; /* the device passes from hand to hand */
-        pthread_cond_broadcast(&slot->served);
-    } else {
-        slot->held = false;
-    }
+    if (slot->sharers)
+        slot->sharers--;
+    slot->held = slot->sharers > 0;
+    serve(slot);
     pthread_mutex_unlock(&slot->lock);
 }

@@ -188,15 +188,22 @@ static int open_python(kgrade *engine, const struct device *device, const struct
     return 0;
 }
 
-int judge_describe(kgrade *engine, const struct device *device, const struct python *python,
-                   const char *problem, char **ret, struct finding *f)
+int judge_open_describer(kgrade *engine, const struct device *device, const struct python *python,
+                         struct judge_client *ret, struct finding *f)
 {
-    cleanup_judge struct judge_client judge = JUDGE_NONE;
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
-    judge.timeout_ns = judge.budget_ns = JUDGE_TIMEOUT_NS;
-    if (take_python(engine, device, python, &judge, f))
+    ret->timeout_ns = ret->budget_ns = JUDGE_TIMEOUT_NS;
+    if (take_python(engine, device, python, ret, f) ||
+        request(ret, json_pack("{s:s}", "op", "ready"), -1, &o, f))
         return -1;
-    if (request_with(&judge, json_pack("{s:s}", "op", "describe"), problem, -1, &o, f)) {
+    ret->used_ns = 0;
+    return 0;
+}
+
+int judge_describe(struct judge_client *j, const char *problem, char **ret, struct finding *f)
+{
+    cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
+    if (request_with(j, json_pack("{s:s}", "op", "describe"), problem, -1, &o, f)) {
         if (o.answer != WORKER_LATE)
             return -1;
         finding_free(f);
@@ -204,7 +211,7 @@ int judge_describe(kgrade *engine, const struct device *device, const struct pyt
                            "Give it smaller cases, or describe it on the device that it is for.",
                            "Making the inputs and answers of all cases took longer than %.0f "
                            "seconds.",
-                           in_seconds(judge.timeout_ns));
+                           in_seconds(j->timeout_ns));
     }
     *ret = strndup((const char *)o.message.blob.data, o.message.blob.size);
     return *ret ? 0

@@ -47,10 +47,14 @@ int judge_feed(struct judge_client *judge, const struct task *task, const struct
 int judge_inputs(struct judge_client *judge, const struct task *task, const struct task_case *c,
                  uint64_t seed, int fd, struct finding *finding);
 
-/* What a problem's Python gives, as task.json; `problem`: problem.json with its files, for python/problem.py.  *ret: the
- * caller frees. */
-int judge_describe(kgrade *engine, const struct device *device, const struct python *python,
-                   const char *problem, char **ret, struct finding *finding);
+/* An interpreter that judge_describe can ask, when it has imported what problems will want. */
+int judge_open_describer(kgrade *engine, const struct device *device, const struct python *python,
+                         struct judge_client *ret, struct finding *finding);
+
+/* What a problem's Python gives, as task.json; `problem`: problem.json with its files, for python/problem.py.  Once for each
+ * describer.  *ret: the caller frees. */
+int judge_describe(struct judge_client *describer, const char *problem, char **ret,
+                   struct finding *finding);
 
 /* Copies the case out of the arena; *ret_id names the snapshot for judge_decide. */
 int judge_snapshot(struct judge_client *judge, const struct task *task, const struct task_case *c,

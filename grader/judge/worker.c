@@ -383,7 +383,9 @@ static int serve(struct judge *j, const struct wire_message *message, const char
 {
     kgrade_error err = {.code = ""};
     int result = -1;
-    if (!strcmp(op, "open"))
+    if (!strcmp(op, "ready"))
+        result = worker_started(&err) ? -1 : worker_ok(NULL, NULL, 0, -1);
+    else if (!strcmp(op, "open"))
         result = open_judge(j, message->json, message->fd, &err);
     else if (!strcmp(op, "move"))
         result = move_judge(j, message->fd, &err);

@@ -3,6 +3,7 @@
  * ever runs in it; the arena is mapped read-only, but where a foreign task's inputs are made in it; outputs are bytes to be compared.
  *
  * Messages (wire.h), grader -> judge, one answer each:
+ *   {"op":"ready"}                                 -> {"ok":true} when it has started
  *   {"op":"open","task":TEXT} + arena descriptor   -> {"ok":true}
  *   {"op":"reference"} + reference.so as a descriptor -> {"ok":true}
  *   {"op":"describe"} + problem.json with its files as a blob -> {"ok":true} + task.json as a blob   (python/problem.py)

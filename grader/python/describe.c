@@ -63,7 +63,7 @@ static int read_files(const char *folder, const json_t *problem, json_t *files, 
     return 0;
 }
 
-static char *read_problem(const char *folder, kgrade_error *err)
+static json_t *read_problem(const char *folder, kgrade_error *err)
 {
     json_error_t where;
     json_t *text = NULL;
@@ -80,37 +80,65 @@ static char *read_problem(const char *folder, kgrade_error *err)
     }
     if (read_files(folder, problem, files, err))
         return NULL;
-    json_auto_t *bundle = json_pack("{s:O, s:O}", "problem", problem, "files", files);
-    char *ret = bundle ? json_dumps(bundle, JSON_COMPACT) : NULL;
+    json_t *ret = json_pack("{s:O, s:O}", "problem", problem, "files", files);
     if (!ret)
         fail(err, "out_of_memory", NULL, "No memory for a problem.");
     return ret;
 }
 
-/* Holding the device: the problem may compute on it. */
-static int run_on_device(kgrade *engine, const struct device *device, const char *problem,
-                         struct telling *telling, char **ret, struct finding *f)
+/* The problem may compute on the device: none of the grades is timed meanwhile. */
+static int ask(struct device_slot *slot, bool alone, struct judge_client *describer,
+               const char *problem, struct telling *telling, char **ret, struct finding *f)
 {
-    struct device_slot *slot = engine_slot(engine, device);
-    if (telling_proceed(telling, "describing", 0, 1, f))
-        return -1;
-    if (slot_take(slot))
+    if (alone ? slot_take(slot) : slot_share(slot))
         return telling_cancelled(telling, f);
-    int result = judge_describe(engine, device, &engine->pythons.items[0], problem, ret, f);
+    int result = judge_describe(describer, problem, ret, f);
     slot_give(slot);
-    /* What was sent to the caller to stop it may have reached the problem's process first. */
-    return result && !telling_again(telling) ? telling_cancelled(telling, f) : result;
+    return result;
 }
 
-static int run(kgrade *engine, const struct device *device, const char *problem,
-               struct telling *telling, char **ret, kgrade_error *err)
+/* The interpreter imports its frameworks while others have the device. */
+static int run_once(kgrade *engine, const struct device *device, json_t *bundle, bool alone,
+                    struct telling *telling, char **ret, struct finding *f)
+{
+    cleanup_judge struct judge_client describer = JUDGE_NONE;
+    json_object_set_new(bundle, "alone", json_boolean(alone));
+    cleanup_free char *problem = json_dumps(bundle, JSON_COMPACT);
+    if (!problem)
+        return finding_set(f, KGRADE_INFRASTRUCTURE_ERROR, "out_of_memory", NULL,
+                           "No memory for a problem.");
+    if (telling_proceed(telling, "describing", 0, 1, f))
+        return -1;
+    int result = judge_open_describer(engine, device, &engine->pythons.items[0], &describer, f) ||
+                 ask(engine_slot(engine, device), alone, &describer, problem, telling, ret, f);
+    /* What was sent to the caller to stop it may have reached the problem's process first. */
+    return !result ? 0 : telling_again(telling) ? -1 : telling_cancelled(telling, f);
+}
+
+/* Libraries that find no memory do not always say so. */
+static bool is_crowding(const struct finding *f)
+{
+    return !strcmp(f->reason.code, "judge_memory") ||
+           (!strcmp(f->reason.code, "reference_failed") &&
+            (strstr(f->reason.message, "CUBLAS_STATUS") ||
+             strstr(f->reason.message, "CUDNN_STATUS")));
+}
+
+/* Several may be described at a time.  What finds no memory then is done once more with nobody beside it. */
+static int run(kgrade *engine, const struct device *device, json_t *bundle, struct telling *telling,
+               char **ret, kgrade_error *err)
 {
     struct finding finding = {.log = NULL};
     if (engine->pythons.n == 0)
         return fail(err, "no_python", "Name one that has what the problem imports: --python.",
                     "The problem is in Python, and no interpreter is named.");
     jails_ask_while_waiting(telling_again, telling);
-    int result = run_on_device(engine, device, problem, telling, ret, &finding);
+    int result = run_once(engine, device, bundle, false, telling, ret, &finding);
+    if (result && is_crowding(&finding)) {
+        finding_free(&finding);
+        finding = (struct finding){.log = NULL};
+        result = run_once(engine, device, bundle, true, telling, ret, &finding);
+    }
     jails_ask_while_waiting(NULL, NULL);
     if (result && err)
         *err = finding.reason;
@@ -122,7 +150,8 @@ int kgrade_describe_task(kgrade *engine, const char *folder, const char *device_
                          kgrade_progress progress, void *data, kgrade_error *err)
 {
     struct telling telling = {.progress = progress, .data = data, .what = "The description"};
-    cleanup_free char *problem = NULL, *text = NULL, *path = NULL;
+    json_auto_t *problem = NULL;
+    cleanup_free char *text = NULL, *path = NULL;
     cleanup_task struct task *task = NULL;
     const struct device *device = device_find(device_name ? device_name : DEFAULT_DEVICE);
     if (!device)

@@ -4,12 +4,15 @@ Loaded by problem.py, which is __main__, in the judge's interpreter.  problem.js
 task.json goes out; tasks/README.md describes both.
 """
 
+import gc
 import json
 import math
+import random
+import sys
 import time
 
 from __main__ import (
-    DEFAULT_SEED, FLOATS, LARGEST_SEED, SIZES, Failure, Problem, Walker, as_outputs, build, dense_order, unsupported)
+    DEFAULT_SEED, FLOATS, LARGEST_SEED, SIZES, Failure, Problem, Walker, as_outputs, build, dense_order, failure_of, unsupported)
 
 FORMS = {"data": "custom_kernel", "arguments": "solve", "model": "ModelNew"}  # and what a candidate exports
 KEYS = {  # of problem.json: what each holds, and whether it must be there
@@ -24,15 +27,18 @@ MAX_DIMS = 12
 MAX_CASES = 32
 SPARE_BYTES = 1 << 20  # buffers begin at round addresses
 SLOW_S = 10  # of one answer: double precision would take several times as long
+SLOW_DOUBLE_S = 3  # of one in double precision: a grade judges a dozen
+TRIES = 10  # beside others, of what finds no memory
+PAUSE_S = 0.5, 1.5  # between tries: others hold theirs for about as long
 
 
 class Describer:
     """Finds out what the data of each case is, by making it."""
 
-    def __init__(self, draft, files, device):
-        self.draft = draft
+    def __init__(self, draft, files, device, alone):
+        self.draft, self.alone = draft, alone
         self.tolerance = draft["tolerance"]
-        self.problem = Problem(draft, files, device)
+        self.problem = Problem(draft, files, device, alone)
         self.arrays = self.problem.arrays
         self.double = True
         self.fixed = []  # values of cases whose answer does not depend on their inputs
@@ -137,9 +143,13 @@ class Describer:
 
     def can_double(self, structure, leaves, outputs):
         try:
+            start = time.monotonic()
             wide, _ = self.run(structure, leaves, double=True)
-            return self.near(wide, outputs)
-        except (Failure, RuntimeError, TypeError):
+            return self.near(wide, outputs) and time.monotonic() - start <= SLOW_DOUBLE_S
+        except (Failure, RuntimeError, TypeError) as error:
+            failure = error if isinstance(error, Failure) else failure_of("reference", error, "raised")
+            if failure.code == "judge_memory" and not self.alone:
+                raise failure
             return False
 
     def describe(self):
@@ -286,7 +296,7 @@ def check_keys(draft):
 
 
 def read_draft(text):
-    """problem.json with what may be left out of it, and the problem's files."""
+    """problem.json with what may be left out of it, the problem's files, and whether no others use the device meanwhile."""
     bundle = json.loads(text)
     draft = bundle["problem"]
     check_keys(draft)
@@ -305,9 +315,33 @@ def read_draft(text):
             raise invalid(f'"cases" has no array "{kind}" of one object or more.')
     draft.setdefault("entry", FORMS[draft["form"]])
     draft.setdefault("seed", DEFAULT_SEED)
-    return draft, bundle["files"]
+    return draft, bundle["files"], bundle["alone"]
+
+
+def describe_once(draft, files, device, alone, is_last):
+    """task.json; None: there was no memory, and another try may find some."""
+    try:
+        return write_task(Describer(draft, files, device, alone).describe())
+    except BaseException as error:
+        failure = error if isinstance(error, Failure) else failure_of("Python", error, "could not be run:")
+        if is_last or failure.code != "judge_memory":
+            raise failure
+    return None
+
+
+def make_room():
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 def describe(text, device):
-    draft, files = read_draft(text)
-    return write_task(Describer(draft, files, device).describe())
+    draft, files, alone = read_draft(text)
+    tries = 1 if alone else TRIES
+    for number in range(tries):
+        task = describe_once(draft, files, device, alone, number == tries - 1)
+        if task is not None:
+            return task
+        make_room()
+        time.sleep(random.SystemRandom().uniform(*PAUSE_S))  # the other generator is seeded everywhere alike

@@ -9,7 +9,7 @@ int kernelbench_carry(const char *path, unsigned level, unsigned number, const c
                       const struct regrade_sink *sink, struct regrade_carried *ret,
                       kgrade_error *err);
 
-/* A problem's own module as a candidate for it; free() it. */
+/* A problem's own module as a candidate for it, which can be recorded; free() it. */
 char *kernelbench_candidate(const char *text);
 
 #endif

@@ -9,19 +9,26 @@
 #include "../../sandbox/base/fail.h"
 #include "store_internal.h"
 
+/* In the order in which they were read; but those that bring something for PyTorch to compile, which takes half a minute, are spread
+ * evenly among the others, so that the device has something to do meanwhile. */
 #define CHOSEN                                                                                     \
-    "INSERT INTO todo SELECT number, 0 FROM candidates AS c WHERE EXISTS (SELECT 1 FROM entries"   \
+    "INSERT INTO todo SELECT number, 0,"                                                           \
+    " (row_number() OVER (PARTITION BY slow ORDER BY number) - 0.5)"                               \
+    " / count(*) OVER (PARTITION BY slow)"                                                         \
+    " FROM (SELECT number, instr(t.text, 'cpp_extension') > 0 AS slow"                             \
+    " FROM candidates AS c JOIN texts AS t ON t.hash = c.hash WHERE EXISTS (SELECT 1 FROM entries" \
     " AS e WHERE e.candidate = c.number AND e.chosen AND e.skip_code IS NULL) AND "
+#define END ")"
 
 #define CURRENT_WEIGHT "(SELECT weight FROM results WHERE results.number = c.current)"
 
 static const char *const fill_todo[] = {
-    [REGRADE_FIRST] = CHOSEN "current IS NULL",
-    [REGRADE_AGAIN] = CHOSEN "(current IS NULL OR " CURRENT_WEIGHT " = 0)",
-    [REGRADE_UNRESOLVED] = CHOSEN "(current IS NULL OR " CURRENT_WEIGHT " <= 1)",
+    [REGRADE_FIRST] = CHOSEN "current IS NULL" END,
+    [REGRADE_AGAIN] = CHOSEN "(current IS NULL OR " CURRENT_WEIGHT " = 0)" END,
+    [REGRADE_UNRESOLVED] = CHOSEN "(current IS NULL OR " CURRENT_WEIGHT " <= 1)" END,
     [REGRADE_RECORDINGS] =
         CHOSEN "recording IS NOT NULL AND NOT EXISTS"
-               " (SELECT 1 FROM results AS r WHERE r.candidate = c.number AND r.round = ?)",
+               " (SELECT 1 FROM results AS r WHERE r.candidate = c.number AND r.round = ?)" END,
 };
 
 /* The round of recordings that was interrupted, else a new one. */
@@ -220,7 +227,7 @@ int regrade_store_next(struct regrade_store *store, struct regrade_job *ret, kgr
         " + coalesce((SELECT value FROM meta WHERE name = 'refused ' || c.number), 0),"
         " (SELECT id FROM entries AS e WHERE e.candidate = c.number AND e.chosen LIMIT 1), t.text"
         " FROM candidates AS c JOIN texts AS t ON t.hash = c.hash WHERE c.number ="
-        " (SELECT candidate FROM todo WHERE state = 0 ORDER BY candidate LIMIT 1)",
+        " (SELECT candidate FROM todo WHERE state = 0 ORDER BY turn, candidate LIMIT 1)",
         "");
     int rc = row ? regrade_db_step(&store->db, row, err) : -1;
     if (rc <= 0)

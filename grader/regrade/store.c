@@ -130,8 +130,9 @@ static int check_version(struct regrade_store *store, kgrade_error *err)
 
 /* What a connection needs: the work of the round, in which state 0 waits, 1 is being graded, 2 is done with. */
 static const char session[] =
-    "CREATE TEMP TABLE todo (candidate INTEGER PRIMARY KEY, state INTEGER NOT NULL);"
-    "CREATE INDEX temp.todo_waiting ON todo (candidate) WHERE state = 0;"
+    "CREATE TEMP TABLE todo (candidate INTEGER PRIMARY KEY, state INTEGER NOT NULL,"
+    " turn REAL NOT NULL);"
+    "CREATE INDEX temp.todo_waiting ON todo (turn, candidate) WHERE state = 0;"
     "CREATE TEMP TABLE seen (id TEXT PRIMARY KEY)"; /* ids of the source that is being taken in */
 
 static int begin_session(struct regrade_store *store, kgrade_error *err)

@@ -240,6 +240,14 @@ class Foreign(Case):
                 if code == "reference_failed":
                     self.assertIn("ValueError: not today (reference.py, line 11, in blend)", result.stderr)
 
+    def test_memory_that_others_have(self):
+        """Several problems share a card: one that finds no memory waits for others to give theirs back."""
+        fails = "    sys.tries = getattr(sys, 'tries', 0) + 1\n    if sys.tries < 3:\n        raise RuntimeError('out of memory')\n    output[...]"
+        changes = [("reference.py", "import numpy\n", "import sys\nimport numpy\n"), ("reference.py", "    output[...]", fails)]
+        result, task = self.describe("blend_rows", changes)
+        self.assert_exit(result, 0)
+        self.assertIsNotNone(task)
+
     def test_mistakes_in_problem_json(self):
         for says, changes in {
             '"inputs" is missing': ('"inputs": "make_inputs",', ""),

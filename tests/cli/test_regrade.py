@@ -217,6 +217,30 @@ class Regrade(Case):
         tried = subprocess.run([PYTHON, "-c", TRY_BASELINE, baseline], capture_output=True, text=True)
         self.assertEqual(tried.returncode, 0, tried.stderr)
 
+    def test_problems_side_by_side(self):
+        """All problems of a source are run before it is read; what is wrong with one is told of that one."""
+        sets = os.path.join(os.path.dirname(self.board), "problems")
+        texts = {"same": {}, "other": {"task.py": "FACTOR = 3\n"},
+                 "broken": {"reference.py": PROBLEM["reference.py"].replace("default_rng(seed)", "default_rng(1)")}}
+        for folder, changes in texts.items():
+            for name, text in {**PROBLEM, **changes}.items():
+                os.makedirs(os.path.dirname(os.path.join(sets, folder, name)), exist_ok=True)
+                with open(os.path.join(sets, folder, name), "w") as f:
+                    f.write(text)
+        with open(os.path.join(sets, "beta.yaml"), "w") as f:
+            f.write("name: All\nproblems:\n" + "".join(f"  - {{directory: {name}, name: {name}}}\n" for name in texts))
+        if subprocess.run([PYTHON, "-c", "import numpy, pyopencl"], capture_output=True).returncode:
+            self.skipTest("Debian's Python has no PyOpenCL; install python3-pyopencl")
+        plan = self.regrade(os.path.dirname(sets), "--plan", "--python", PYTHON)
+        self.assertIn("3 of 3", plan.stderr)
+        report = self.report()
+        for name in texts:
+            skip = report[f"beta/{name}/solutions/correct/good.py"].get("skip")
+            self.assertEqual(skip and skip["code"], "inputs_fixed" if name == "broken" else None)
+        again = self.regrade(os.path.dirname(sets), "--plan", "--python", PYTHON)
+        self.assertIn("Running the problem gpumode_broken", again.stderr)
+        self.assertNotIn("gpumode_same", again.stderr)
+
     def test_arena(self):
         task = os.path.join(self.board, "tasks", "triton2triton", "double")
         for name, text in ARENA_TASK.items():

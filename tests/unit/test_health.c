@@ -321,10 +321,85 @@ static void the_device_goes_to_who_came_first(void **state)
     slot_destroy(&slot);
 }
 
+static atomic_uint n_beside, most_beside;
+
+static void *share(void *data)
+{
+    (void)data;
+    if (slot_share(&slot))
+        return NULL;
+    unsigned n = atomic_fetch_add(&n_beside, 1) + 1, most = atomic_load(&most_beside);
+    while (most < n && !atomic_compare_exchange_weak(&most_beside, &most, n))
+        ;
+    while (atomic_load(&most_beside) < 2) /* there is another one */
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    atomic_fetch_sub(&n_beside, 1);
+    slot_give(&slot);
+    return &slot;
+}
+
+static void *be_alone(void *data)
+{
+    (void)data;
+    if (slot_take(&slot))
+        return NULL;
+    bool alone = atomic_load(&n_beside) == 0;
+    slot_give(&slot);
+    return alone ? &slot : NULL;
+}
+
+static void await_line(unsigned n)
+{
+    uint64_t deadline = io_now() + PATIENCE_NS;
+    while (n_waiting() < n && io_now() < deadline)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    assert_int_equal(n_waiting(), n);
+}
+
+/* Those that share the device come in together; one that does not waits for them, and they for it. */
+static void a_device_can_be_shared(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    static void *(*const roles[N])(void *data) = {share, share, be_alone, share, share};
+    pthread_t threads[N];
+    slot_init(&slot, device_find("opencl"));
+    assert_int_equal(slot_take(&slot), 0);
+    for (unsigned i = 0; i < N; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, roles[i], NULL), 0);
+        await_line(i + 1);
+    }
+    slot_give(&slot);
+    for (unsigned i = 0; i < N; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, &slot);
+    }
+    assert_int_equal(atomic_load(&most_beside), 2);
+
+    /* Who loses patience is in nobody's way any more. */
+    pthread_t patient, impatient;
+    unsigned number = 2;
+    atomic_store(&gives_up, false);
+    assert_int_equal(slot_share(&slot), 0);
+    assert_int_equal(pthread_create(&impatient, NULL, wait_for_turn, &number), 0);
+    await_line(1);
+    assert_int_equal(pthread_create(&patient, NULL, share, NULL), 0);
+    await_line(2);
+    atomic_store(&gives_up, true);
+    pthread_join(impatient, NULL);
+    pthread_join(patient, NULL);
+    slot_give(&slot);
+    assert_int_equal(slot_take(&slot), 0);
+    slot_give(&slot);
+    slot_destroy(&slot);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_device_goes_to_who_came_first),
+        cmocka_unit_test(a_device_can_be_shared),
         cmocka_unit_test(a_check_shows_that_the_device_works),
         cmocka_unit_test(a_crash_of_a_process_says_nothing_about_a_device_of_processes),
         cmocka_unit_test(a_device_that_does_not_work_is_quarantined_until_it_does),

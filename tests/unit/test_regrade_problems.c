@@ -320,6 +320,19 @@ static void test_kernelbench(void **state)
     cleanup_free char *candidate = NULL;
     assert_true(asprintf(&candidate, "%s\n\nModelNew = Model\n", model) > 0);
     assert_string_equal(json_string_value(json_object_get(carried.baselines, "cuda")), candidate);
+
+    /* Numbers of the host's that go to the card in each call. */
+    static const char least[] = "import torch\n"
+                                "class Model:\n"
+                                "    def __call__(self, x):\n"
+                                "        return torch.min(x, torch.tensor(0.5, device=x.device))\n"
+                                "def get_inputs():\n"
+                                "    return []\n";
+    put("KernelBench/level2/1_Square_matmul.py", least);
+    read_as("kernelbench", "");
+    const char *recordable = json_string_value(json_object_get(carried.baselines, "cuda"));
+    assert_memory_equal(recordable, least, strlen(least));
+    assert_non_null(strstr(recordable, "torch.tensor = constant\n"));
 }
 
 int main(void)

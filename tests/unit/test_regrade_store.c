@@ -515,6 +515,35 @@ static void test_ids_of_grades(void **state)
     regrade_store_close(store);
 }
 
+/* What takes long to build comes evenly among the rest; else the order is that of the board. */
+static void test_slow_builds_are_spread(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"slow 0",  "slow 1",  "quick 0", "quick 1",
+                                        "quick 2", "quick 3", "quick 4", "quick 5"};
+    static const char *const expected[] = {"quick 0", "slow 0", "quick 1", "quick 2",
+                                           "quick 3", "slow 1", "quick 4", "quick 5"};
+    enum { N = sizeof names / sizeof names[0] };
+    char texts[N][64];
+    struct regrade_entry entries[N];
+    struct regrade_store *store = open_store();
+    kgrade_error err = {0};
+    for (size_t i = 0; i < N; i++) {
+        snprintf(texts[i], sizeof texts[0], "%s%s", names[i],
+                 names[i][0] == 's' ? " from torch.utils.cpp_extension" : "");
+        entries[i] = entry(names[i], texts[i]);
+    }
+    take_in(store, entries, N);
+    begin(store, REGRADE_FIRST);
+    for (size_t i = 0; i < N; i++) {
+        struct regrade_job job = {0};
+        must(regrade_store_next(store, &job, &err), &err);
+        assert_string_equal(job.name, expected[i]);
+        regrade_job_free(&job);
+    }
+    regrade_store_close(store);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
@@ -524,6 +553,7 @@ int main(void)
         TEST(test_equal_sources_are_graded_once),
         TEST(test_retry),
         TEST(test_rounds_of_recordings),
+        TEST(test_slow_builds_are_spread),
         TEST(test_choosing),
         TEST(test_refused),
         TEST(test_bad_entries),

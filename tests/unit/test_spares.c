@@ -255,8 +255,12 @@ static void interpreters_wait_as_many_as_an_operator_wants(void **state)
     /* A foreign task's judge is one of those that wait. */
     struct finding f = {.log = NULL};
     char *text = NULL;
-    assert_int_equal(judge_describe(engine, &device, judge_interpreter(engine), "{}", &text, &f),
-                     -1);
+    struct judge_client describer = JUDGE_NONE;
+    assert_int_equal(
+        judge_open_describer(engine, &device, judge_interpreter(engine), &describer, &f) ||
+            judge_describe(&describer, "{}", &text, &f),
+        1);
+    judge_close(&describer);
     assert_string_equal(f.reason.code, "reference_failed");
     finding_free(&f);
     assert_int_equal(count(engine, SPARE_PYTHON_JUDGE), (N_PYTHON + 1) / 2 - 1);
