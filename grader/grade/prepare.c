@@ -85,7 +85,7 @@ int grade_build(struct grade *g)
     int result = build_candidate(g->engine, g->device, g->language, g->target, g->source,
                                  g->source_size, &g->library, &g->build_cached, &g->finding);
     if (!result)
-        rehearsal_run(g);
+        result = rehearsal_run(g);
     g->step_ns[STEP_TIME_BUILD] = io_now() - start;
     return result;
 }

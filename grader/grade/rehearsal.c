@@ -60,26 +60,45 @@ static void begin(const struct grade *g, size_t first, size_t end, struct part *
                g->source, g->source_size, io_now() + WAIT_NS, &ret->question);
 }
 
-static void end(struct grade *g, struct part *part, struct bytes *ret)
+/* Only the public cases' rehearsal is listened to. */
+static int look_for_failure(struct grade *g, const struct part *part, const json_t *answer)
 {
+    const char *why = json_string_value(json_object_get(answer, "unbuildable"));
+    if (!why)
+        return 0;
+    finding_set(&g->finding, KGRADE_BUILD_FAILED, "python_import_failed",
+                "The log has the compiler's messages.", "%s", why);
+    g->finding.log = worker_log(&part->worker);
+    return -1;
+}
+
+static int end(struct grade *g, struct part *part, struct bytes *ret)
+{
+    int result = 0;
     cleanup_outcome struct worker_outcome o = WORKER_OUTCOME_NONE;
     if (!part->worker.jail)
-        return;
+        return 0;
     worker_hear(&part->worker, &part->question, io_now() + WAIT_NS, &o);
+    if (o.answer == WORKER_ANSWERED && ret == &g->seeds[0])
+        result = look_for_failure(g, part, o.message.json);
     if (o.answer == WORKER_ANSWERED && o.message.blob.size <= MAX_SEED_BYTES) {
         *ret = o.message.blob;
         o.message.blob = (struct bytes){0};
     }
     worker_bury(&part->worker, &g->graves);
+    return result;
 }
 
-void rehearsal_run(struct grade *g)
+int rehearsal_run(struct grade *g)
 {
+    int result = 0;
     struct part parts[] = {{.worker = WORKER_NONE}, {.worker = WORKER_NONE}};
     if (!rehearsal_is_due(g))
-        return;
+        return 0;
     begin(g, 0, g->n_public, &parts[0]);
     begin(g, g->n_public, g->n_recorded, &parts[1]);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        end(g, &parts[i], &g->seeds[i]);
+        if (end(g, &parts[i], &g->seeds[i]))
+            result = -1;
+    return result;
 }

@@ -17,7 +17,8 @@
 /* Whether the candidate is one to rehearse. */
 bool rehearsal_is_due(const struct grade *g);
 
-/* Rehearses the public cases for g->seeds[0], the hidden ones for g->seeds[1], side by side.  Whatever fails leaves a seed empty. */
-void rehearsal_run(struct grade *g);
+/* Rehearses the public cases for g->seeds[0], the hidden ones for g->seeds[1], side by side.  Whatever fails leaves a seed empty; but
+ * -1 with the grade's finding when an extension does not compile, as the recorder would have found out while it held the device. */
+int rehearsal_run(struct grade *g);
 
 #endif

@@ -32,7 +32,13 @@ static const char program[] =
     "    answer = bytes((64 << 20) + 1)\n"
     "if 'hidden fails' in source and len(request['cases']) == 1 or 'both die' in source:\n"
     "    sys.exit(1)\n"
-    "text = b'no message' if 'garbled' in source else b'{\"ok\": true}'\n"
+    "says = b'{\"ok\": true, \"unbuildable\": \"no C++\"}' if 'broken' in source else b'{\"ok\": "
+    "true}'\n"
+    "if 'broken' in source:\n"
+    "    print('error: expected a semicolon', flush=True)\n"
+    "if 'broken when hidden' in source and len(request['cases']) != 1:\n"
+    "    says = b'{\"ok\": true}'\n"
+    "text = b'no message' if 'garbled' in source else says\n"
     "message = struct.pack('<II', len(text), len(answer)) + text + answer\n"
     "while message:\n"
     "    message = message[os.write(3, message):]\n";
@@ -139,6 +145,24 @@ static void a_rehearsal_that_fails_leaves_nothing(void **state)
     close_grade(&g);
 }
 
+/* What does not compile is not tried again on the device; a process that has heard of hidden dims says nothing. */
+static void what_does_not_compile_ends_the_grade(void **state)
+{
+    (void)state;
+    static struct grade g;
+    open_grade(&g, "torch.utils.cpp_extension, broken");
+    assert_int_equal(rehearsal_run(&g), -1);
+    assert_int_equal(g.finding.verdict, KGRADE_BUILD_FAILED);
+    assert_string_equal(g.finding.reason.code, "python_import_failed");
+    assert_string_equal(g.finding.reason.message, "no C++");
+    assert_non_null(strstr(g.finding.log, "expected a semicolon"));
+    finding_free(&g.finding);
+    close_grade(&g);
+    open_grade(&g, "torch.utils.cpp_extension, broken when hidden");
+    assert_int_equal(rehearsal_run(&g), 0);
+    close_grade(&g);
+}
+
 static void without_a_spare_there_is_seldom_one(void **state)
 {
     (void)state;
@@ -190,6 +214,7 @@ int main(void)
         cmocka_unit_test(each_part_is_rehearsed_by_itself),
         cmocka_unit_test(what_compiles_nothing_is_not_rehearsed),
         cmocka_unit_test(a_rehearsal_that_fails_leaves_nothing),
+        cmocka_unit_test(what_does_not_compile_ends_the_grade),
         cmocka_unit_test(without_a_spare_there_is_seldom_one),
     };
     if (!device_find("opencl") || access(INTERPRETER, X_OK)) {

@@ -6,7 +6,8 @@ shapes and no memory, and Triton has a driver that compiles and launches nothing
 recorders compile nothing again.  All of it is only a try: whatever fails here is met, and told, where the candidate is recorded.
 
 One request, framed as all messages are (wire.h): {"op": "rehearse", "target", "task", "cases"} with the candidate as its blob, task and
-cases in the words of bridge.c.  The answer's blob holds the files of the caches that are new; boot.py unpacks it.
+cases in the words of bridge.c.  The answer's blob holds the files of the caches that are new; boot.py unpacks it.  It has "unbuildable",
+with the reason, where an extension does not compile: nothing would come of trying that again.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ ADDRESS = 0x601000000000  # as aligned as all device memory is
 STREAM = 2
 BUDGET_S, BUILDS_S = 20, 90  # then what is there has to do; the latter with a C++ compiler at work
 MAX_BYTES = 64 << 20
+BUILD_ERROR = "Error building extension"  # how PyTorch's words begin
 # What kernels are chosen by; where it is another number on the card, they are compiled there.
 PROCESSORS = {80: 108, 86: 84, 89: 142, 90: 132, 100: 148, 120: 188}
 SHARED_BYTES = {80: 166912, 86: 101376, 87: 166912, 89: 101376, 120: 101376}
@@ -249,23 +251,33 @@ def pack(paths, boot):
     return bytes(packed)
 
 
+def is_of_compiler(error):
+    """What fails for want of a card says something else."""
+    return type(error) is RuntimeError and bool(error.args) and str(error.args[0]).startswith(BUILD_ERROR)
+
+
 def rehearse(request, source, boot, device, mode):
     end, before = time.monotonic() + (BUILDS_S if b"cpp_extension" in source else BUDGET_S), files(boot.CACHES)
     arch = int("".join(c for c in request["target"] if c.isdigit()) or 90)
     pretend(arch)
     triton.runtime.driver.set_active(Driver(arch))
-    recorder = boot.Recorder(types.SimpleNamespace(kgrade_python_fail=lambda *_: None), device)
+    recorder, answer = boot.Recorder(types.SimpleNamespace(kgrade_python_fail=lambda *_: None), device), {"ok": True}
     with contextlib.suppress(BaseException), mode():
         recorder.task = json.loads(request["task"])
-        recorder.function = recorder.find_entry(recorder.import_candidate(source.decode()))
+        try:
+            module = recorder.import_candidate(source.decode())
+        except boot.Failure as failure:
+            if is_of_compiler(failure.__context__):
+                answer["unbuildable"] = boot.shorten(failure.message, boot.MAX_MESSAGE)
+            raise
+        recorder.function = recorder.find_entry(module)
         call_all(recorder, request["cases"], end)
-    return pack(files(boot.CACHES) - before, boot)
+    return answer, pack(files(boot.CACHES) - before, boot)
 
 
 def main():
     made = start(sys.argv[1])
-    packed = rehearse(*receive(), *made)
-    send({"ok": True}, packed)
+    send(*rehearse(*receive(), *made))
     os._exit(0)
 
 
