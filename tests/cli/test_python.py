@@ -62,6 +62,14 @@ class Rehearsal(Case):
         lock = self.write(".cache/torch_extensions/py3/add/lock", b"")
         self.assertNotIn(b"add/lock", self.rehearse.pack({lock, self.object}, self.boot))
 
+    def test_what_the_compiler_says(self):
+        error = RuntimeError("Error building extension 'add': [1/2] nvcc -c add.cu\nadd.cu(3): error: missing closing quote\nninja: build stopped.\n")
+        self.assertTrue(self.rehearse.is_of_compiler(error))
+        self.assertFalse(self.rehearse.is_of_compiler(RuntimeError("No CUDA GPUs are available")))
+        self.assertFalse(self.rehearse.is_of_compiler(RuntimeError()))
+        said = self.rehearse.tell_compiler(error.args[0], self.boot)
+        self.assertIn("Error building extension 'add': add.cu(3): error: missing closing quote", said)
+
     def test_names_that_lead_elsewhere(self):
         outside = self.write(".bashrc", b"no")
         packed = self.rehearse.pack({outside}, self.boot)

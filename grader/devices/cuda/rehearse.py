@@ -14,6 +14,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -25,6 +26,7 @@ ADDRESS = 0x601000000000  # as aligned as all device memory is
 STREAM = 2
 BUDGET_S, BUILDS_S = 20, 90  # then what is there has to do; the latter with a C++ compiler at work
 MAX_BYTES = 64 << 20
+LOG_CHARACTERS = 6000  # of the compiler's
 BUILD_ERROR = "Error building extension"  # how PyTorch's words begin
 # What kernels are chosen by; where it is another number on the card, they are compiled there.
 PROCESSORS = {80: 108, 86: 84, 89: 142, 90: 132, 100: 148, 120: 188}
@@ -256,6 +258,14 @@ def is_of_compiler(error):
     return type(error) is RuntimeError and bool(error.args) and str(error.args[0]).startswith(BUILD_ERROR)
 
 
+def tell_compiler(said, boot):
+    """Writes what the compiler said to the log, whose end it will be; -> in short."""
+    os.write(2, said[-LOG_CHARACTERS:].encode(errors="replace") + b"\n")
+    first, lines = said.split(":")[0], said.splitlines()
+    error = next((line for line in lines if re.search(r"\berror\b", line)), lines[-1])
+    return boot.shorten(f"Importing the candidate raised RuntimeError: {first}: {error}", boot.MAX_MESSAGE)
+
+
 def rehearse(request, source, boot, device, mode):
     end, before = time.monotonic() + (BUILDS_S if b"cpp_extension" in source else BUDGET_S), files(boot.CACHES)
     arch = int("".join(c for c in request["target"] if c.isdigit()) or 90)
@@ -268,7 +278,7 @@ def rehearse(request, source, boot, device, mode):
             module = recorder.import_candidate(source.decode())
         except boot.Failure as failure:
             if is_of_compiler(failure.__context__):
-                answer["unbuildable"] = boot.shorten(failure.message, boot.MAX_MESSAGE)
+                answer["unbuildable"] = tell_compiler(failure.__context__.args[0], boot)
             raise
         recorder.function = recorder.find_entry(module)
         call_all(recorder, request["cases"], end)
